@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The two index types that every folder shares, named by meaning: a local index counts atoms (or
+ * edges' ends) within one rank, a global id names an atom of the whole system for as long as the
+ * run lives.  Edge counts and offsets are int64_t, byte counts size_t. */
+#ifndef TS_TYPES_H
+#define TS_TYPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef int32_t ts_lidx; /**< index of an atom held by this rank */
+typedef int64_t ts_gidx; /**< global atom id: 0-based row of the structure file */
+
+#endif
