@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+#
+# `make bench` builds the benches; each prints one table.  They are no part of `make check`.
+#   EXTRA_PROGRAMS += bench/bench_x
+#   bench_bench_x_SOURCES = bench/bench_x.c
+#   bench_bench_x_LDADD = libtessera.la
+.PHONY: bench
+bench: $(EXTRA_PROGRAMS)

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: MIT
+#
+# The examples are installed as they stand, one folder each.

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+#
+# The kernels (TS_KERNEL_SOURCES) are compiled for {float, double} x {any CPU, x86-64-v3, x86-64-v4};
+# TS_KERNEL_DOUBLE and TS_KERNEL_ISA tell the source which one it is, and it names its functions
+# after them.  All other files of this folder belong to libtessera_la_SOURCES.
+TS_KERNEL_SOURCES =
+
+TS_KERNEL_LIBS = models/libkernel_f_base.la models/libkernel_d_base.la
+if TS_KERNEL_X86
+TS_KERNEL_LIBS += models/libkernel_f_v3.la models/libkernel_d_v3.la
+TS_KERNEL_LIBS += models/libkernel_f_v4.la models/libkernel_d_v4.la
+endif
+noinst_LTLIBRARIES += $(TS_KERNEL_LIBS)
+
+models_libkernel_f_base_la_SOURCES = $(TS_KERNEL_SOURCES)
+models_libkernel_f_base_la_CPPFLAGS = $(AM_CPPFLAGS) -DTS_KERNEL_DOUBLE=0 -DTS_KERNEL_ISA=base
+models_libkernel_f_base_la_CFLAGS = $(AM_CFLAGS) $(TS_KERNEL_CFLAGS)
+
+models_libkernel_d_base_la_SOURCES = $(TS_KERNEL_SOURCES)
+models_libkernel_d_base_la_CPPFLAGS = $(AM_CPPFLAGS) -DTS_KERNEL_DOUBLE=1 -DTS_KERNEL_ISA=base
+models_libkernel_d_base_la_CFLAGS = $(AM_CFLAGS) $(TS_KERNEL_CFLAGS)
+
+models_libkernel_f_v3_la_SOURCES = $(TS_KERNEL_SOURCES)
+models_libkernel_f_v3_la_CPPFLAGS = $(AM_CPPFLAGS) -DTS_KERNEL_DOUBLE=0 -DTS_KERNEL_ISA=v3
+models_libkernel_f_v3_la_CFLAGS = $(AM_CFLAGS) $(TS_KERNEL_CFLAGS) $(TS_KERNEL_V3_CFLAGS)
+
+models_libkernel_d_v3_la_SOURCES = $(TS_KERNEL_SOURCES)
+models_libkernel_d_v3_la_CPPFLAGS = $(AM_CPPFLAGS) -DTS_KERNEL_DOUBLE=1 -DTS_KERNEL_ISA=v3
+models_libkernel_d_v3_la_CFLAGS = $(AM_CFLAGS) $(TS_KERNEL_CFLAGS) $(TS_KERNEL_V3_CFLAGS)
+
+models_libkernel_f_v4_la_SOURCES = $(TS_KERNEL_SOURCES)
+models_libkernel_f_v4_la_CPPFLAGS = $(AM_CPPFLAGS) -DTS_KERNEL_DOUBLE=0 -DTS_KERNEL_ISA=v4
+models_libkernel_f_v4_la_CFLAGS = $(AM_CFLAGS) $(TS_KERNEL_CFLAGS) $(TS_KERNEL_V4_CFLAGS)
+
+models_libkernel_d_v4_la_SOURCES = $(TS_KERNEL_SOURCES)
+models_libkernel_d_v4_la_CPPFLAGS = $(AM_CPPFLAGS) -DTS_KERNEL_DOUBLE=1 -DTS_KERNEL_ISA=v4
+models_libkernel_d_v4_la_CFLAGS = $(AM_CFLAGS) $(TS_KERNEL_CFLAGS) $(TS_KERNEL_V4_CFLAGS)

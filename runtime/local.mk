@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: MIT
+libtessera_la_SOURCES += runtime/error.c
+libtessera_la_SOURCES += runtime/error.h
+libtessera_la_SOURCES += runtime/json.c
+libtessera_la_SOURCES += runtime/json.h
+libtessera_la_SOURCES += runtime/json_scan.c
+libtessera_la_SOURCES += runtime/json_scan.h
+libtessera_la_SOURCES += runtime/log.h
+libtessera_la_SOURCES += runtime/memory.h
+libtessera_la_SOURCES += runtime/types.h

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: MIT
+#
+# `make check` runs every program of check_PROGRAMS and every script of dist_check_SCRIPTS.  A test
+# exits 0, or 77 with a printed reason (skipped), or anything else (failed).
+TEST_LIBS = libtessera.la $(CMOCKA_LIBS)
+dist_check_SCRIPTS += tests/check_format.sh
+dist_check_SCRIPTS += tests/check_symbols.sh
+
+TESTS = $(check_PROGRAMS) $(dist_check_SCRIPTS)
+TEST_EXTENSIONS = .sh
+AM_TESTS_ENVIRONMENT = \
+  TS_TEST_DATA='$(abs_top_srcdir)/tests/data'; export TS_TEST_DATA; \
+  TS_SOURCE_DIR='$(abs_top_srcdir)'; export TS_SOURCE_DIR; \
+  TS_BUILD_DIR='$(abs_top_builddir)'; export TS_BUILD_DIR; \
+  STARPU_HOME='$(abs_top_builddir)/starpu-home'; export STARPU_HOME; \
+  STARPU_SILENT=1; export STARPU_SILENT; \
+  OPENBLAS_NUM_THREADS=1; export OPENBLAS_NUM_THREADS; \
+  OMPI_ALLOW_RUN_AS_ROOT=1; export OMPI_ALLOW_RUN_AS_ROOT; \
+  OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM;
+
+if TS_HAVE_CMOCKA
+# one pair of lines per test, sorted:
+#   check_PROGRAMS += tests/test_x_y
+#   tests_test_x_y_SOURCES = tests/test_x_y.c
+#   tests_test_x_y_LDADD = $(TEST_LIBS)
+endif
