@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+libtessera_la_SOURCES += runtime/engine.h
 libtessera_la_SOURCES += runtime/error.c
 libtessera_la_SOURCES += runtime/error.h
 libtessera_la_SOURCES += runtime/json.c
@@ -7,4 +8,6 @@ libtessera_la_SOURCES += runtime/json_scan.c
 libtessera_la_SOURCES += runtime/json_scan.h
 libtessera_la_SOURCES += runtime/log.h
 libtessera_la_SOURCES += runtime/memory.h
+libtessera_la_SOURCES += runtime/program.h
+libtessera_la_SOURCES += runtime/topology.h
 libtessera_la_SOURCES += runtime/types.h

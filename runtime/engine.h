@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The engine: StarPU, started for the processors this process may use and stopped again.  One per
+ * process.  Workers are threads bound to cores; BLAS runs one thread in each of them, because the
+ * tasks are the parallelism. */
+#ifndef TS_ENGINE_H
+#define TS_ENGINE_H
+
+#include "runtime/topology.h"
+
+typedef struct ts_engine_params {
+  int workers;           /**< CPU workers; 0: allowed cores / ranks on this node */
+  const char *scheduler; /**< a StarPU policy by name; NULL: StarPU's default; borrowed */
+  int local_ranks;       /**< ranks that share this node's allowed cores, >= 1 */
+} ts_engine_params;
+
+typedef struct ts_engine ts_engine;
+
+/** Fill the defaults: automatic workers, the default scheduler, one rank on the node. */
+void ts_engine_params_init(ts_engine_params *params);
+
+/** Start StarPU.  Not collective.  Sets OPENBLAS_NUM_THREADS and StarPU's own environment only
+ * where the user has not.  Says once, in the log, where a wish is cut (more workers than this
+ * StarPU was built for, more threads than cores).
+ * \param [in]  topology  What this process may use; copied.
+ * \param [out] out       Owned by the caller: ts_engine_destroy(); NULL on failure.
+ * \return 0; TS_ERR_ARG (unknown scheduler: the message lists the known ones; workers < 0);
+ *         TS_ERR_STARPU; TS_ERR_MEMORY. */
+int ts_engine_create(const ts_topology *topology, const ts_engine_params *params, ts_engine **out);
+
+/** Wait for all tasks and stop StarPU.  Accepts NULL, sets *engine to NULL. */
+void ts_engine_destroy(ts_engine **engine);
+
+int ts_engine_workers(const ts_engine *engine);           /**< CPU workers that run */
+const char *ts_engine_scheduler(const ts_engine *engine); /**< the policy that runs; borrowed */
+
+/** Names of the policies this StarPU knows, into names[0..size); returns how many there are. */
+int ts_engine_schedulers(const char **names, int size);
+
+/** One line for people: workers, binding, scheduler, StarPU's version, where it keeps its files.
+ * Returns what snprintf would. */
+int ts_engine_describe(const ts_engine *engine, char *text, size_t size);
+
+#endif
