@@ -1,1 +1,11 @@
 # SPDX-License-Identifier: MIT
+libtessera_la_SOURCES += md/integrate.c
+libtessera_la_SOURCES += md/integrate.h
+libtessera_la_SOURCES += md/observe.c
+libtessera_la_SOURCES += md/observe.h
+libtessera_la_SOURCES += md/random.c
+libtessera_la_SOURCES += md/random.h
+libtessera_la_SOURCES += md/sum.h
+libtessera_la_SOURCES += md/ts_units.h
+libtessera_la_SOURCES += md/velocities.c
+libtessera_la_SOURCES += md/velocities.h

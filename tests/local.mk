@@ -23,4 +23,13 @@ if TS_HAVE_CMOCKA
 #   check_PROGRAMS += tests/test_x_y
 #   tests_test_x_y_SOURCES = tests/test_x_y.c
 #   tests_test_x_y_LDADD = $(TEST_LIBS)
+check_PROGRAMS += tests/test_random_normals
+tests_test_random_normals_SOURCES = tests/test_random_normals.c
+tests_test_random_normals_LDADD = $(TEST_LIBS)
+check_PROGRAMS += tests/test_random_philox
+tests_test_random_philox_SOURCES = tests/test_random_philox.c
+tests_test_random_philox_LDADD = $(TEST_LIBS)
+check_PROGRAMS += tests/test_velocities_draw
+tests_test_velocities_draw_SOURCES = tests/test_velocities_draw.c
+tests_test_velocities_draw_LDADD = $(TEST_LIBS)
 endif
