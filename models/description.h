@@ -12,7 +12,7 @@
 #include "runtime/types.h"
 
 enum {
-  TS_MAX_LAYERS = 16,   /* per stage */
+  TS_MAX_LAYERS = 16, /* per stage */
   TS_MAX_STAGES = 2,
   TS_MAX_ELEMENT = 128, /* atomic numbers are 0 <= Z < 128 */
   TS_LMAX = 2           /* highest degree; the only one supported now */

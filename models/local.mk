@@ -35,3 +35,19 @@ models_libkernel_f_v4_la_CFLAGS = $(AM_CFLAGS) $(TS_KERNEL_CFLAGS) $(TS_KERNEL_V
 models_libkernel_d_v4_la_SOURCES = $(TS_KERNEL_SOURCES)
 models_libkernel_d_v4_la_CPPFLAGS = $(AM_CPPFLAGS) -DTS_KERNEL_DOUBLE=1 -DTS_KERNEL_ISA=v4
 models_libkernel_d_v4_la_CFLAGS = $(AM_CFLAGS) $(TS_KERNEL_CFLAGS) $(TS_KERNEL_V4_CFLAGS)
+
+# Weight files and descriptions.
+libtessera_la_SOURCES += models/clebsch.c
+libtessera_la_SOURCES += models/clebsch.h
+libtessera_la_SOURCES += models/description.c
+libtessera_la_SOURCES += models/description.h
+libtessera_la_SOURCES += models/radial.h
+libtessera_la_SOURCES += models/safetensors.c
+libtessera_la_SOURCES += models/safetensors.h
+libtessera_la_SOURCES += models/safetensors_impl.h
+libtessera_la_SOURCES += models/safetensors_read.c
+libtessera_la_SOURCES += models/safetensors_write.c
+libtessera_la_SOURCES += models/seed.c
+libtessera_la_SOURCES += models/seed.h
+libtessera_la_SOURCES += models/tensors.c
+libtessera_la_SOURCES += models/tensors.h

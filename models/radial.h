@@ -7,7 +7,8 @@
  * four continuous derivatives and an error that falls with the sixth power of the step.
  *
  * At r: s = r/step, n = floor(s), t = s - n;
- *   value_c = sum_k B_k(t) coef[n+k, c],   slope_c = (1/step) sum_k B'_k(t) coef[n+k, c],  k = 0..5. */
+ *   value_c = sum_k B_k(t) coef[n+k, c],   slope_c = (1/step) sum_k B'_k(t) coef[n+k, c],  k =
+ * 0..5. */
 #ifndef TS_RADIAL_H
 #define TS_RADIAL_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Which tensors a described model has, under the names of the published checkpoints, and the check
- * that a file holds exactly those: a missing, extra or mis-shaped tensor is an error that names it. */
+ * that a file holds exactly those: a missing, extra or mis-shaped tensor is an error that names it.
+ */
 #ifndef TS_TENSORS_H
 #define TS_TENSORS_H
 

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Element k (C order) of the tensor called NAME under SEED is
+ *
+ *   x = splitmix64(fnv1a64(NAME) + SEED * 0x9E3779B97F4A7C15 + k)   (all mod 2^64)
+ *   value = base + amplitude * ((x >> 11) 2^-52 - 1)
+ *
+ * so any element of any tensor can be had by itself.  Base and amplitude follow the kind of tensor,
+ * such that activations stay of order one at any width: look-up tables 0 and 0.8, scales of norms 1
+ * and 0.3, matrices 0 and 1.2 sqrt(3 / last dimension), biases 0 and 0.3. */
+#include "models/seed.h"
+
+#include "runtime/error.h"
+#include "runtime/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t fnv1a64(const char *name)
+{
+  uint64_t hash = UINT64_C(0xCBF29CE484222325);
+  for (; *name; ++name)
+    hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001B3);
+  return hash;
+}
+
+static uint64_t splitmix64(uint64_t x)
+{
+  x += UINT64_C(0x9E3779B97F4A7C15);
+  x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+  x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
+  return x ^ x >> 31;
+}
+
+static bool ends_with(const char *text, size_t length, const char *end)
+{
+  const size_t n = strlen(end);
+  return length >= n && !memcmp(text + length - n, end, n);
+}
+
+static void kind(const ts_tensor_spec *spec, double *base, double *amplitude)
+{
+  const char *last = strrchr(spec->name, '.') + 1;
+  const size_t module = (size_t)(last - 1 - spec->name); /* length of what stands before */
+  const bool table = ends_with(spec->name, module, "embedding") ||
+                     ends_with(spec->name, module, ".embedding_charge") ||
+                     ends_with(spec->name, module, ".embedding_multiplicity");
+  *base = 0.0;
+  *amplitude = 0.3;
+  if (table && spec->rank == 2)
+    *amplitude = 0.8;
+  else if (!strcmp(last, "affine_weight") || (!strcmp(last, "weight") && spec->rank == 1))
+    *base = 1.0;
+  else if (spec->rank >= 2 && strcmp(last, "bias"))
+    *amplitude = 1.2 * sqrt(3.0 / (double)spec->dim[spec->rank - 1]);
+}
+
+static void fill(const ts_tensor_spec *spec, uint64_t seed, int64_t count, double *out)
+{
+  double base, amplitude;
+  kind(spec, &base, &amplitude);
+  const uint64_t start = fnv1a64(spec->name) + seed * UINT64_C(0x9E3779B97F4A7C15);
+  for (int64_t k = 0; k < count; ++k) {
+    const uint64_t x = splitmix64(start + (uint64_t)k);
+    out[k] = base + amplitude * ((double)(x >> 11) * 0x1p-52 - 1.0);
+  }
+}
+
+static int add_tensor(const ts_tensor_spec *spec, uint64_t seed, ts_weights *w)
+{
+  double *data;
+  int64_t count = 1;
+  for (int i = 0; i < spec->rank; ++i)
+    count *= spec->dim[i];
+  TS_TRY(TSI_NEW(data, count));
+  fill(spec, seed, count, data);
+  const int status = ts_weights_add(w, spec->name, spec->rank, spec->dim, data);
+  free(data);
+  return status;
+}
+
+static int add_description(const ts_model_desc *desc, ts_weights *w)
+{
+  char *text;
+  TS_TRY(ts_model_desc_format(desc, &text));
+  const int status = ts_weights_set_metadata(w, "tessera", text);
+  free(text);
+  return status;
+}
+
+int ts_weights_seed(const ts_model_desc *desc, uint64_t seed, ts_weights **out)
+{
+  ts_tensor_spec *spec;
+  int count;
+  *out = NULL;
+  TS_TRY(ts_model_tensors(desc, true, &spec, &count));
+  int status = ts_weights_create(out);
+  for (int i = 0; i < count && !status; ++i)
+    status = add_tensor(&spec[i], seed, *out);
+  if (!status) status = add_description(desc, *out);
+  free(spec);
+  if (status) ts_weights_destroy(out);
+  return status;
+}
