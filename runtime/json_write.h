@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writing strict JSON: two-space indent, numbers with the 17 digits that bring a double back, a
- * point whatever the locale, NaN and infinities as null, strings escaped.  The document grows in
- * memory and is written aside at the end; a failure on the way is kept and reported there, so that
- * callers need not check each line. */
+ * Writing strict JSON: two-space indent, numbers with as many digits as bring the
+ * double back (at most 17) and a point whatever the locale, NaN and infinities as null, strings
+ * escaped.  The document grows in memory and is written aside at the end; a failure on the way is
+ * kept and reported there, so that callers need not check each line. */
 #ifndef TS_JSON_WRITE_H
 #define TS_JSON_WRITE_H
 

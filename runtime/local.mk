@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: MIT
+libtessera_la_SOURCES += runtime/aside.c
+libtessera_la_SOURCES += runtime/aside.h
 libtessera_la_SOURCES += runtime/engine.h
 libtessera_la_SOURCES += runtime/error.c
 libtessera_la_SOURCES += runtime/error.h
@@ -6,6 +8,8 @@ libtessera_la_SOURCES += runtime/json.c
 libtessera_la_SOURCES += runtime/json.h
 libtessera_la_SOURCES += runtime/json_scan.c
 libtessera_la_SOURCES += runtime/json_scan.h
+libtessera_la_SOURCES += runtime/json_write.c
+libtessera_la_SOURCES += runtime/json_write.h
 libtessera_la_SOURCES += runtime/log.h
 libtessera_la_SOURCES += runtime/memory.h
 libtessera_la_SOURCES += runtime/program.h

@@ -23,6 +23,9 @@ if TS_HAVE_CMOCKA
 #   check_PROGRAMS += tests/test_x_y
 #   tests_test_x_y_SOURCES = tests/test_x_y.c
 #   tests_test_x_y_LDADD = $(TEST_LIBS)
+check_PROGRAMS += tests/test_json_write
+tests_test_json_write_SOURCES = tests/test_json_write.c
+tests_test_json_write_LDADD = $(TEST_LIBS)
 check_PROGRAMS += tests/test_random_normals
 tests_test_random_normals_SOURCES = tests/test_random_normals.c
 tests_test_random_normals_LDADD = $(TEST_LIBS)
