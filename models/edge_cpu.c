@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Edges before and after the layers: the radial data that every layer of a stage shares, the
+ * edge-degree embedding that makes the first features, and the force along an edge at the end.
+ * Distances arrive in double; only what is smooth and bounded is rounded to `real`. */
+#include "models/kernels_impl.h"
+#include "models/radial.h"
+
+/* Envelope and slope; t is formed in double so that both vanish exactly at the cutoff. */
+static void envelope(const ts_edge_params *p, double r, double *value, double *slope)
+{
+  if (p->envelope == TS_ENVELOPE_POLY) {
+    const double t = r / p->cutoff, t4 = t * t * t * t;
+    const bool in = t < 1;
+    *value = in ? 1 + t4 * t * (-21 + t * (35 - 15 * t)) : 0;
+    *slope = in ? t4 * (-105 + t * (210 - 105 * t)) / p->cutoff : 0;
+    return;
+  }
+  const double width = p->cutoff - p->lower;
+  const double t = (2 * r - (p->lower + p->cutoff)) / width;
+  const bool in = t > -1 && t < 1;
+  *value = in ? (1 - t * t) * (1 - t * t) : 0;
+  *slope = in ? -4 * t * (1 - t * t) * 2 / width : 0;
+}
+
+void TS_K(edge)(const ts_edge_params *p, int64_t count, const double *geometry,
+                const uint8_t *active, const int32_t *pair, int32_t *node, void *edge_)
+{
+  real *edge = edge_;
+  for (int64_t e = 0; e < count; e++) {
+    if (!active[e]) continue;
+    real *out = edge + e * TS_EDGE_REALS;
+    const double *g = geometry + 4 * e;
+    const double s = g[3] / p->step;
+    const int interval = (int)s;
+    double value[6], slope[6], env, denv;
+    tsi_bspline5(s - interval, value, slope);
+    envelope(p, g[3], &env, &denv);
+    node[e] = pair[e] * p->nodes + interval;
+    for (int k = 0; k < 6; k++) {
+      out[TS_EDGE_B + k] = (real)value[k];
+      out[TS_EDGE_DB + k] = (real)(slope[k] / p->step);
+    }
+    out[TS_EDGE_ENV] = (real)env;
+    out[TS_EDGE_DENV] = (real)denv;
+    for (int k = 0; k < 3; k++)
+      out[TS_EDGE_U + k] = (real)g[k];
+    out[TS_EDGE_U + 3] = 0;
+  }
+}
+
+void TS_K(edge_force)(int64_t count, const double *geometry, const uint8_t *active,
+                      const void *grad_, double *pull)
+{
+  const real *grad = grad_;
+  for (int64_t e = 0; e < count; e++) {
+    double *out = pull + 3 * e;
+    const double *u = geometry + 4 * e;
+    const real *g = grad + 4 * e;
+    if (!active[e]) {
+      out[0] = out[1] = out[2] = 0;
+      continue;
+    }
+    const double along = g[0] * u[0] + g[1] * u[1] + g[2] * u[2];
+    for (int k = 0; k < 3; k++)
+      out[k] = (double)g[3] * u[k] + (g[k] - along * u[k]) / u[3];
+  }
+}
+
+#define SQRT3 ((real)1.7320508075688772)
+#define SQRT5 ((real)2.23606797749979)
+#define SQRT15 ((real)3.872983346207417)
+
+/* Real spherical harmonics up to degree 2, |Y_l|^2 = 2l+1, y the polar axis. */
+static void spherical(const real *u, real *Y)
+{
+  const real x = u[0], y = u[1], z = u[2];
+  Y[0] = 1;
+  Y[1] = SQRT3 * x;
+  Y[2] = SQRT3 * y;
+  Y[3] = SQRT3 * z;
+  Y[4] = SQRT15 * x * z;
+  Y[5] = SQRT15 * x * y;
+  Y[6] = SQRT5 * (y * y - (x * x + z * z) / 2);
+  Y[7] = SQRT15 * y * z;
+  Y[8] = SQRT15 / 2 * (z * z - x * x);
+}
+
+/* du += d(Y.dY)/du of the same polynomials. */
+static void spherical_back(const real *u, const real *dY, real *du)
+{
+  const real x = u[0], y = u[1], z = u[2];
+  du[0] += SQRT3 * dY[1] + SQRT15 * (z * dY[4] + y * dY[5] - x * dY[8]) - SQRT5 * x * dY[6];
+  du[1] += SQRT3 * dY[2] + SQRT15 * (x * dY[5] + z * dY[7]) + SQRT5 * 2 * y * dY[6];
+  du[2] += SQRT3 * dY[3] + SQRT15 * (x * dY[4] + y * dY[7] + z * dY[8]) - SQRT5 * z * dY[6];
+}
+
+void TS_K(embed)(const ts_shape *s, double average_degree, const void *table_,
+                 const ts_edge_block *b, void *h_, void *scratch_)
+{
+  const real *table = table_, *edge = b->edge;
+  const int C = s->channels, R = s->rows, width = (s->lmax + 1) * C;
+  const size_t stride = (size_t)s->atoms * (size_t)C;
+  char *scratch = scratch_;
+  real *f = scratch_take(&scratch, (size_t)width);
+  real *sum = scratch_take(&scratch, (size_t)R * (size_t)C);
+  real *h = h_;
+  memset(h, 0, (size_t)R * stride * sizeof *h);
+  for (int a = 0; a < b->n; a++) {
+    memset(sum, 0, (size_t)R * (size_t)C * sizeof *sum);
+    for (int e = b->row[a]; e < b->row[a + 1]; e++) {
+      if (!b->active[e]) continue;
+      const real *x = edge + (size_t)e * TS_EDGE_REALS;
+      real Y[9];
+      spherical(x + TS_EDGE_U, Y);
+      spline_rows(width, table + (size_t)b->node[e] * (size_t)width, x + TS_EDGE_B, f);
+      const real scale = x[TS_EDGE_ENV] / (real)average_degree;
+      for (int l = 0; l <= s->lmax; l++)
+        for (int r = l * l; r < (l + 1) * (l + 1); r++) {
+          const real y = Y[r] * scale;
+          const real *TS_RESTRICT fl = f + l * C;
+          real *TS_RESTRICT out = sum + r * C;
+          TS_SIMD
+          for (int c = 0; c < C; c++)
+            out[c] += y * fl[c];
+        }
+    }
+    for (int r = 0; r < R; r++)
+      memcpy(h + (size_t)r * stride + (size_t)a * (size_t)C, sum + r * C, (size_t)C * sizeof *h);
+  }
+}
+
+void TS_K(embed_back)(const ts_shape *s, double average_degree, const void *table_,
+                      const ts_edge_block *b, const void *dh_, void *grad_, void *scratch_)
+{
+  const real *table = table_, *edge = b->edge, *dh = dh_;
+  const int C = s->channels, width = (s->lmax + 1) * C;
+  const size_t stride = (size_t)s->atoms * (size_t)C;
+  char *scratch = scratch_;
+  real *f = scratch_take(&scratch, (size_t)width);
+  real *df = scratch_take(&scratch, (size_t)width);
+  real *grad = grad_;
+  for (int a = 0; a < b->n; a++)
+    for (int e = b->row[a]; e < b->row[a + 1]; e++) {
+      if (!b->active[e]) continue;
+      const real *x = edge + (size_t)e * TS_EDGE_REALS;
+      const real *rows = table + (size_t)b->node[e] * (size_t)width;
+      real Y[9], dY[9], denv = 0;
+      spherical(x + TS_EDGE_U, Y);
+      spline_rows(width, rows, x + TS_EDGE_B, f);
+      memset(df, 0, (size_t)width * sizeof *df);
+      const real scale = x[TS_EDGE_ENV] / (real)average_degree;
+      for (int l = 0; l <= s->lmax; l++)
+        for (int r = l * l; r < (l + 1) * (l + 1); r++) {
+          const real *TS_RESTRICT d = dh + (size_t)r * stride + (size_t)a * (size_t)C;
+          const real *TS_RESTRICT fl = f + l * C;
+          real *TS_RESTRICT out = df + l * C;
+          const real y = Y[r] * scale;
+          real sum = 0;
+#pragma omp simd reduction(+ : sum)
+          for (int c = 0; c < C; c++) {
+            sum += d[c] * fl[c];
+            out[c] += y * d[c];
+          }
+          dY[r] = sum * scale;
+          denv += sum * Y[r];
+        }
+      real *g = grad + 4 * (size_t)e;
+      spherical_back(x + TS_EDGE_U, dY, g);
+      g[3] += spline_pull(width, rows, x + TS_EDGE_DB, df) +
+              denv / (real)average_degree * x[TS_EDGE_DENV];
+    }
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the kernel sources share: small inline pieces, and the prototypes of the functions that
+ * kernel_table_cpu.c collects.  Included only by sources compiled per precision and ISA. */
+#ifndef TS_KERNELS_IMPL_H
+#define TS_KERNELS_IMPL_H
+
+#include "models/kernels.h"
+#include "models/real.h"
+
+void TS_K(edge)(const ts_edge_params *p, int64_t count, const double *geometry,
+                const uint8_t *active, const int32_t *pair, int32_t *node, void *edge);
+void TS_K(embed)(const ts_shape *s, double average_degree, const void *table,
+                 const ts_edge_block *b, void *h, void *scratch);
+void TS_K(embed_back)(const ts_shape *s, double average_degree, const void *table,
+                      const ts_edge_block *b, const void *dh, void *grad, void *scratch);
+void TS_K(project)(const ts_shape *s, const ts_layer *w, const void *h, void *q, void *kv,
+                   const ts_saved *saved, void *scratch);
+void TS_K(project_back)(const ts_shape *s, const ts_layer *w, const void *h, const void *dq,
+                        const void *dkv, const ts_saved *saved, void *dh, void *scratch);
+void TS_K(attend)(const ts_shape *s, const ts_layer *w, const ts_edge_block *b, const void *q,
+                  const void *const *kv, const ts_saved *saved, void *aggregate, void *scratch);
+void TS_K(attend_back)(const ts_shape *s, const ts_layer *w, const ts_edge_block *b, const void *q,
+                       const void *const *kv, const ts_saved *saved, const void *daggregate,
+                       void *dq, void *share, void *grad, void *scratch);
+void TS_K(attend_send_back)(const ts_shape *s, const ts_layer *w, const ts_sender_block *b,
+                            const void *const *q, const void *const *daggregate,
+                            const void *const *share, const uint8_t *const *active,
+                            const void *const *edges, void *dkv, void *scratch);
+void TS_K(update)(const ts_shape *s, const ts_layer *w, const void *h, const void *aggregate,
+                  const ts_saved *saved, void *h_out, void *scratch);
+void TS_K(update_back)(const ts_shape *s, const ts_layer *w, const ts_saved *saved, void *dh,
+                       void *daggregate, void *scratch);
+void TS_K(norm)(const ts_shape *s, const ts_norm *w, const void *h, void *out);
+void TS_K(norm_back)(const ts_shape *s, const ts_norm *w, const void *h, const void *dout,
+                     void *dh);
+void TS_K(head)(const ts_shape *s, const ts_head *w, int n, const void *hshort, const void *hlast,
+                double *energy, void *dshort, void *dlast, void *scratch);
+void TS_K(edge_force)(int64_t count, const double *geometry, const uint8_t *active,
+                      const void *grad, double *pull);
+
+/* y [rows,in->out] of one SO(3)-linear map: each degree's rows are one matrix. */
+static inline void so3_forward(const ts_shape *s, const ts_so3 *w, const real *x, real *y)
+{
+  const int in = w->degree[0].in, out = w->degree[0].out, A = s->atoms;
+  for (int l = 0; l <= s->lmax; l++)
+    ts_matrix_forward(&w->degree[l], (2 * l + 1) * A, x + (size_t)(l * l * A) * (size_t)in, in, 0.0,
+                      y + (size_t)(l * l * A) * (size_t)out, out);
+  if (!w->bias) return;
+  for (int a = 0; a < A; a++) {
+    real *TS_RESTRICT row = y + (size_t)a * (size_t)out;
+    const real *TS_RESTRICT bias = w->bias;
+    TS_SIMD
+    for (int c = 0; c < out; c++)
+      row[c] += bias[c];
+  }
+}
+
+static inline void so3_backward(const ts_shape *s, const ts_so3 *w, const real *dy, double beta,
+                                real *dx)
+{
+  const int in = w->degree[0].in, out = w->degree[0].out, A = s->atoms;
+  for (int l = 0; l <= s->lmax; l++)
+    ts_matrix_backward(&w->degree[l], (2 * l + 1) * A, dy + (size_t)(l * l * A) * (size_t)out, out,
+                       beta, dx + (size_t)(l * l * A) * (size_t)in, in);
+}
+
+/* out [width] = sum over the 6 spline rows of weight[k] table[k,width]. */
+static inline void spline_rows(int width, const real *TS_RESTRICT table,
+                               const real *TS_RESTRICT weight, real *TS_RESTRICT out)
+{
+  const real *TS_RESTRICT t1 = table + width, *TS_RESTRICT t2 = t1 + width,
+                          *TS_RESTRICT t3 = t2 + width, *TS_RESTRICT t4 = t3 + width,
+                          *TS_RESTRICT t5 = t4 + width;
+  TS_SIMD
+  for (int c = 0; c < width; c++)
+    out[c] = weight[0] * table[c] + weight[1] * t1[c] + weight[2] * t2[c] + weight[3] * t3[c] +
+             weight[4] * t4[c] + weight[5] * t5[c];
+}
+
+/* sum over rows and columns of slope[k] table[k,c] d[c]: what a gradient of the outputs pulls on
+ * the distance. */
+static inline real spline_pull(int width, const real *TS_RESTRICT table,
+                               const real *TS_RESTRICT slope, const real *TS_RESTRICT d)
+{
+  const real *TS_RESTRICT t1 = table + width, *TS_RESTRICT t2 = t1 + width,
+                          *TS_RESTRICT t3 = t2 + width, *TS_RESTRICT t4 = t3 + width,
+                          *TS_RESTRICT t5 = t4 + width;
+  real sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (int c = 0; c < width; c++)
+    sum += d[c] * (slope[0] * table[c] + slope[1] * t1[c] + slope[2] * t2[c] + slope[3] * t3[c] +
+                   slope[4] * t4[c] + slope[5] * t5[c]);
+  return sum;
+}
+
+#endif
