@@ -9,14 +9,15 @@
 #include "runtime/topology.h"
 
 typedef struct ts_engine_params {
-  int workers;           /**< CPU workers; 0: allowed cores / ranks on this node */
-  const char *scheduler; /**< a StarPU policy by name; NULL: StarPU's default; borrowed */
-  int local_ranks;       /**< ranks that share this node's allowed cores, >= 1 */
+  int workers;           /**< CPU workers; 0: this process's part of the allowed cores */
+  const char *scheduler; /**< a StarPU policy by name; NULL: $STARPU_SCHED or "lws"; borrowed */
+  int sharers;           /**< processes that may use the same cores as this one, itself included */
+  int share;             /**< which of them this is, 0 .. sharers-1 */
 } ts_engine_params;
 
 typedef struct ts_engine ts_engine;
 
-/** Fill the defaults: automatic workers, the default scheduler, one rank on the node. */
+/** Fill the defaults: automatic workers, the default scheduler, cores not shared. */
 void ts_engine_params_init(ts_engine_params *params);
 
 /** Start StarPU.  Not collective.  Sets OPENBLAS_NUM_THREADS and StarPU's own environment only

@@ -8,12 +8,16 @@
 
 #include "runtime/types.h"
 
+enum { TS_TOPOLOGY_CORES = 1024 }; /**< cores of one node that are told apart */
+
 typedef struct ts_topology {
-  int cores;             /**< allowed cores (a core is allowed when one of its threads is) */
-  int threads;           /**< allowed hardware threads */
-  int packages;          /**< packages with an allowed core */
-  int numa_nodes;        /**< memory nodes near an allowed core */
-  int machine_cores;     /**< cores of the whole machine, allowed or not */
+  int cores; /**< allowed cores (a core is allowed when one of its threads is) */
+  int16_t thread_of_core[TS_TOPOLOGY_CORES]; /**< first allowed hardware thread of each allowed
+                                                  core, hwloc's logical index */
+  int threads;                               /**< allowed hardware threads */
+  int packages;                              /**< packages with an allowed core */
+  int numa_nodes;                            /**< memory nodes near an allowed core */
+  int machine_cores;                         /**< cores of the whole machine, allowed or not */
   double cpu_quota;      /**< processors' worth of time the control group grants; 0: no limit */
   size_t l2_bytes;       /**< level-2 cache of one allowed core; 0: unknown */
   size_t l3_bytes;       /**< level-3 cache that it shares; 0: none or unknown */
@@ -26,9 +30,9 @@ typedef struct ts_topology {
  * \return 0 or TS_ERR_SYSTEM. */
 int ts_topology_read(ts_topology *out);
 
-/** CPU workers that one of `local_ranks` ranks should run: its share of the allowed cores (and of
- * the control group's quota), at least 1. */
-int ts_topology_workers(const ts_topology *topology, int local_ranks);
+/** CPU workers that one of `sharers` processes with these same allowed cores should run: its part
+ * of them (and of the control group's quota), at least 1. */
+int ts_topology_workers(const ts_topology *topology, int sharers);
 
 /** One line for people.  Returns what snprintf would. */
 int ts_topology_describe(const ts_topology *topology, char *text, size_t size);
