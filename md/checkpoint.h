@@ -2,14 +2,15 @@
  *
  * A checkpoint: named arrays that hold the whole state of a run, so that a resumed run gives the
  * bits of an uninterrupted one.  Each part of the program puts its own state under its own name;
- * nothing here knows what a thermostat is.  Arrays of atoms are stored in the order of the structure
- * file, so the reader may hold the atoms in any order (and one day on any number of ranks).
+ * nothing here knows what a thermostat is.  Arrays of atoms are stored in the order of the
+ * structure file, so the reader may hold the atoms in any order (and one day on any number of
+ * ranks).
  *
  * The file is HDF5, so that any tool can look inside, behind a sealed first block: an index of the
  * arrays and a checksum of every byte.  The reader trusts only what the seal confirms and never
  * hands the file to the HDF5 library.  It is written aside, forced to the disk and renamed; `keep`
- * files are kept (checkpoint.h5, checkpoint.1.h5, ...), and a damaged one is passed over with a line
- * in the log.  Equal states give equal bytes. */
+ * files are kept (checkpoint.h5, checkpoint.1.h5, ...), and a damaged one is passed over with a
+ * line in the log.  Equal states give equal bytes. */
 #ifndef TS_CHECKPOINT_H
 #define TS_CHECKPOINT_H
 
@@ -29,7 +30,7 @@ int ts_checkpoint_create(int64_t step, double time, ts_checkpoint **out);
 void ts_checkpoint_destroy(ts_checkpoint **checkpoint);
 
 int64_t ts_checkpoint_step(const ts_checkpoint *checkpoint);
-double ts_checkpoint_time(const ts_checkpoint *checkpoint);  /**< [fs] */
+double ts_checkpoint_time(const ts_checkpoint *checkpoint);      /**< [fs] */
 const char *ts_checkpoint_path(const ts_checkpoint *checkpoint); /**< where it was read, or "" */
 
 /** Put arrays; the data is copied.  Names are [a-z0-9_]+ and new.  Not collective.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The atoms of one rank as plain arrays, one per quantity, and the cell that they live in.  The
- * order of the atoms is free (a space-filling curve, usually); `gid` says which row of the structure
- * file an atom was, counted from 0.
+ * order of the atoms is free (a space-filling curve, usually); `gid` says which row of the
+ * structure file an atom was, counted from 0.
  *
  * An atom's place in space without periodicity is x + image.h.  Reading and wrapping leave x in
  * [0,1) along each periodic direction; between two rebuilds x may run out of the cell, and nothing
@@ -50,8 +50,9 @@ int ts_system_check(const ts_system *system);
  * \return 0, TS_ERR_ARG (not a permutation; the system is unchanged) or TS_ERR_MEMORY. */
 int ts_system_permute(ts_system *system, const ts_lidx *order);
 
-/** Bring x back into the cell along periodic directions and count the crossings in image. */
-void ts_system_wrap(ts_system *system);
+/** Bring x back into the cell along periodic directions and count the crossings in image.
+ * Not collective.  \return 0 or TS_ERR_SIMULATION (ts_cell_wrap). */
+int ts_system_wrap(ts_system *system);
 
 /** Number of this rank's atoms of each element.
  * \param [out] count  [TS_ELEMENTS+1], by atomic number. */

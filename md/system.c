@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The life of a system's arrays, and their reordering. */
+#include "md/system.h"
+
+#include "runtime/error.h"
+#include "runtime/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int allocate(ts_system *s)
+{
+  TS_TRY(TSI_NEW(s->x, s->n));
+  TS_TRY(TSI_NEW(s->image, s->n));
+  TS_TRY(TSI_NEW(s->v, s->n));
+  TS_TRY(TSI_NEW(s->mass, s->n));
+  TS_TRY(TSI_NEW(s->z, s->n));
+  return TSI_NEW(s->gid, s->n);
+}
+
+int ts_system_create(ts_gidx natoms, ts_lidx n, ts_system **out)
+{
+  *out = NULL;
+  if (n < 0 || n > natoms)
+    return tsi_fail(TS_ERR_ARG, "a system of %ld atoms cannot have %ld of them here", (long)natoms,
+                    (long)n);
+  ts_system *s = NULL;
+  TS_TRY(TSI_NEW(s, 1));
+  s->natoms = natoms;
+  s->n = n;
+  s->multiplicity = 1;
+  int status;
+  TS_TRY_GOTO(status, ts_cell_init(&s->cell, NULL, NULL), fail);
+  TS_TRY_GOTO(status, allocate(s), fail);
+  for (ts_lidx i = 0; i < n; ++i)
+    s->gid[i] = i;
+  *out = s;
+  return 0;
+fail:
+  ts_system_destroy(&s);
+  return status;
+}
+
+void ts_system_destroy(ts_system **system)
+{
+  ts_system *s = *system;
+  if (!s) return;
+  free(s->x);
+  free(s->image);
+  free(s->v);
+  free(s->mass);
+  free(s->z);
+  free(s->gid);
+  free(s);
+  *system = NULL;
+}
+
+static bool finite3(const double a[3])
+{
+  return isfinite(a[0]) && isfinite(a[1]) && isfinite(a[2]);
+}
+
+static int check_atom(const ts_system *s, ts_lidx i)
+{
+  const long id = (long)s->gid[i] + 1;
+  const double *x = s->x[i], *v = s->v[i];
+  if (id < 1 || id > s->natoms)
+    return tsi_fail(TS_ERR_SIMULATION, "an atom has the id %ld; expected 1 to %ld", id,
+                    (long)s->natoms);
+  if (!finite3(x))
+    return tsi_fail(TS_ERR_SIMULATION, "atom %ld is at (%g, %g, %g) A; expected finite positions",
+                    id, x[0], x[1], x[2]);
+  if (!finite3(v))
+    return tsi_fail(TS_ERR_SIMULATION,
+                    "atom %ld has the velocity (%g, %g, %g) A/fs; expected finite velocities", id,
+                    v[0], v[1], v[2]);
+  if (!(s->mass[i] > 0.0) || !isfinite(s->mass[i]))
+    return tsi_fail(TS_ERR_SIMULATION, "atom %ld has the mass %g eV fs^2/A^2; expected more than 0",
+                    id, s->mass[i]);
+  if (!ts_element_symbol(s->z[i]))
+    return tsi_fail(TS_ERR_SIMULATION, "atom %ld has the atomic number %d; expected 1 to %d", id,
+                    s->z[i], TS_ELEMENTS);
+  return 0;
+}
+
+/* Every id from 1 to natoms once; all atoms are here. */
+static int check_ids(const ts_system *s)
+{
+  bool *seen = NULL;
+  TS_TRY(TSI_NEW(seen, s->n));
+  int status = 0;
+  for (ts_lidx i = 0; i < s->n && !status; ++i) {
+    if (seen[s->gid[i]])
+      status = tsi_fail(TS_ERR_SIMULATION, "two atoms have the id %ld", (long)s->gid[i] + 1);
+    seen[s->gid[i]] = true;
+  }
+  free(seen);
+  return status;
+}
+
+int ts_system_check(const ts_system *system)
+{
+  for (ts_lidx i = 0; i < system->n; ++i)
+    TS_TRY(check_atom(system, i));
+  return system->n == system->natoms ? check_ids(system) : 0;
+}
+
+static int check_permutation(ts_lidx n, const ts_lidx *order)
+{
+  bool *seen = NULL;
+  TS_TRY(TSI_NEW(seen, n));
+  int status = 0;
+  for (ts_lidx k = 0; k < n && !status; ++k) {
+    if (order[k] < 0 || order[k] >= n || seen[order[k]])
+      status = tsi_fail(TS_ERR_ARG, "order[%ld] = %ld: not a permutation of 0 to %ld", (long)k,
+                        (long)order[k], (long)n - 1);
+    else
+      seen[order[k]] = true;
+  }
+  free(seen);
+  return status;
+}
+
+/* Gather rows of `size` bytes: aside[k] = rows[order[k]], then copy back. */
+static void gather(ts_lidx n, const ts_lidx *order, size_t size, void *rows, char *aside)
+{
+  for (ts_lidx k = 0; k < n; ++k)
+    memcpy(aside + (size_t)k * size, (const char *)rows + (size_t)order[k] * size, size);
+  if (n) memcpy(rows, aside, (size_t)n * size);
+}
+
+int ts_system_permute(ts_system *system, const ts_lidx *order)
+{
+  TS_TRY(check_permutation(system->n, order));
+  char *aside = NULL;
+  TS_TRY(tsi_alloc((size_t)system->n, sizeof *system->x, (void **)&aside));
+  gather(system->n, order, sizeof *system->x, system->x, aside);
+  gather(system->n, order, sizeof *system->image, system->image, aside);
+  gather(system->n, order, sizeof *system->v, system->v, aside);
+  gather(system->n, order, sizeof *system->mass, system->mass, aside);
+  gather(system->n, order, sizeof *system->z, system->z, aside);
+  gather(system->n, order, sizeof *system->gid, system->gid, aside);
+  free(aside);
+  return 0;
+}
+
+int ts_system_wrap(ts_system *system)
+{
+  return ts_cell_wrap(&system->cell, system->n, system->x, system->image);
+}
+
+void ts_system_count(const ts_system *system, int64_t *count)
+{
+  memset(count, 0, (TS_ELEMENTS + 1) * sizeof *count);
+  for (ts_lidx i = 0; i < system->n; ++i)
+    ++count[system->z[i] <= TS_ELEMENTS ? system->z[i] : 0];
+}
