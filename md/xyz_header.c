@@ -18,6 +18,7 @@ typedef struct span {
 /* A key with its value; `open` is the quote or bracket around the value, or 0. */
 typedef struct pair {
   span key, value;
+  bool assigned; /* false: a word alone */
   char open;
 } pair;
 
@@ -72,7 +73,7 @@ static bool take_word(const char **text, bool is_key, span *word, char *open)
   return true;
 }
 
-/* The next pair; *more is false at the end of the line.  A word alone is a pair without a value. */
+/* The next pair or lone word; *more is false at the end of the line. */
 static bool take_pair(const char **text, pair *out, bool *more)
 {
   char open;
@@ -87,6 +88,7 @@ static bool take_pair(const char **text, pair *out, bool *more)
   if (!take_word(text, true, &out->key, &open)) return false;
   const char *after = *text + strspn(*text, " \t");
   if (*after != '=') return true;
+  out->assigned = true;
   *text = after + 1 + strspn(after + 1, " \t");
   return take_word(text, false, &out->value, &out->open);
 }
@@ -329,7 +331,7 @@ int tsi_xyz_header_parse(const char *text, tsi_xyz_header *out)
   pair p;
   bool more = true;
   for (const char *rest = text; more && take_pair(&rest, &p, &more);)
-    if (more) TS_TRY(parse_pair(&p, out));
+    if (more && p.assigned) TS_TRY(parse_pair(&p, out));
   const char *unread = unread_key(text, out);
   if (unread)
     return tsi_fail(TS_ERR_INPUT, "%s is mentioned, but not as %s=\"...\" (is a quote missing?)",

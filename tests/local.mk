@@ -41,7 +41,13 @@ tests_test_random_normals_LDADD = $(TEST_LIBS)
 check_PROGRAMS += tests/test_random_philox
 tests_test_random_philox_SOURCES = tests/test_random_philox.c
 tests_test_random_philox_LDADD = $(TEST_LIBS)
+check_PROGRAMS += tests/test_system_permute
+tests_test_system_permute_SOURCES = tests/test_system_permute.c
+tests_test_system_permute_LDADD = $(TEST_LIBS)
 check_PROGRAMS += tests/test_velocities_draw
 tests_test_velocities_draw_SOURCES = tests/test_velocities_draw.c
 tests_test_velocities_draw_LDADD = $(TEST_LIBS)
+check_PROGRAMS += tests/test_xyz_read
+tests_test_xyz_read_SOURCES = tests/test_xyz_read.c
+tests_test_xyz_read_LDADD = $(TEST_LIBS)
 endif
