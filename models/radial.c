@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Fitting the tables.  The spline interpolates the network at the grid points.  Interpolation by a
+ * quintic spline is a banded system along r whose solution at a point feels a change k points away
+ * by 0.43^k, so the grid is extended by 48 points on either side (the networks are smooth
+ * everywhere) and the ends need no conditions: what is wrong there has faded to 1e-18.  Midway
+ * between two points the error is largest; it falls with the sixth power of the step, so the step
+ * that is needed is extrapolated from the error of a coarser one and then checked.  Cost: about
+ * four evaluations of the network per grid point and pair of elements. */
+#include "models/radial.h"
+
+#include "models/radial_net.h"
+#include "runtime/error.h"
+#include "runtime/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  PADDING = 48,      /* grid points beyond either end */
+  CHECK_BLOCK = 128, /* intervals checked at once */
+  MAX_INTERVALS = 1 << 17
+};
+
+/* What is measured of a fit. */
+typedef struct accuracy {
+  double largest, slope_largest; /* of the network */
+  double error, slope_error;     /* relative to those */
+} accuracy;
+
+/* ---- the interpolation system ---------------------------------------------------------------- */
+
+/* Symmetric, five diagonals, rows (1, 26, 66, 26, 1)/120: L D L^T with two subdiagonals in L. */
+static int factorise(int n, double **factors)
+{
+  TS_TRY(TSI_NEW(*factors, (size_t)n * 3));
+  double *one = *factors, *two = *factors + n, *pivot = *factors + 2 * n;
+  for (int i = 0; i < n; ++i) {
+    two[i] = i >= 2 ? 1.0 / 120.0 / pivot[i - 2] : 0.0;
+    one[i] =
+        i >= 1 ? (26.0 / 120.0 - (i >= 2 ? two[i] * pivot[i - 2] * one[i - 1] : 0.0)) / pivot[i - 1]
+               : 0.0;
+    pivot[i] = 66.0 / 120.0 - (i >= 1 ? one[i] * one[i] * pivot[i - 1] : 0.0) -
+               (i >= 2 ? two[i] * two[i] * pivot[i - 2] : 0.0);
+  }
+  return 0;
+}
+
+/* Values [n, W] become coefficients, in place. */
+static void solve(int n, int width, const double *factors, double *x)
+{
+  const double *one = factors, *two = factors + n, *pivot = factors + 2 * n;
+  for (int64_t i = 1; i < n; ++i) {
+    double *row = x + i * width;
+    const double *before = row - width, *second = i >= 2 ? before - width : before;
+    for (int c = 0; c < width; ++c)
+      row[c] -= one[i] * before[c] + two[i] * second[c];
+  }
+  for (int64_t i = n - 1; i >= 0; --i) {
+    double *row = x + i * width;
+    const double *after = i + 1 < n ? row + width : row, *second = i + 2 < n ? after + width : row;
+    const double a = i + 1 < n ? one[i + 1] : 0.0, b = i + 2 < n ? two[i + 2] : 0.0;
+    for (int c = 0; c < width; ++c)
+      row[c] = row[c] / pivot[i] - a * after[c] - b * second[c];
+  }
+}
+
+/* ---- one table ------------------------------------------------------------------------------- */
+
+/* Coefficients [S, S, intervals + 6, W] of a net; the caller frees them. */
+static int fit(const tsi_radial_net *net, int ns, const int *z, int intervals, double **coef)
+{
+  const int n = intervals + 1 + 2 * PADDING, nodes = intervals + 6;
+  const int64_t from = (int64_t)n * net->width, to = (int64_t)nodes * net->width;
+  const double step = net->cutoff / intervals;
+  double *r = NULL, *value = NULL, *factors = NULL;
+  int status;
+  *coef = NULL;
+  TS_TRY_GOTO(status, TSI_NEW(r, n), done);
+  TS_TRY_GOTO(status, TSI_NEW(value, (size_t)ns * (size_t)ns * (size_t)from), done);
+  TS_TRY_GOTO(status, factorise(n, &factors), done);
+  TS_TRY_GOTO(status, TSI_NEW(*coef, (size_t)ns * (size_t)ns * (size_t)to), done);
+  for (int i = 0; i < n; ++i)
+    r[i] = (i - PADDING) * step;
+  TS_TRY_GOTO(status, tsi_radial_net_sample(net, ns, z, ns, z, n, r, value, NULL), done);
+  for (int pair = 0; pair < ns * ns; ++pair) {
+    solve(n, net->width, factors, value + pair * from);
+    memcpy(*coef + pair * to, value + pair * from + (int64_t)(PADDING - 2) * net->width,
+           (size_t)to * sizeof **coef);
+  }
+done:
+  free(r);
+  free(value);
+  free(factors);
+  if (status) {
+    free(*coef);
+    *coef = NULL;
+  }
+  return status;
+}
+
+static double largest_of(double largest, double value)
+{
+  return fabs(value) > largest ? fabs(value) : largest;
+}
+
+/* Compare one row at a distance with the spline; errors are absolute here. */
+static void compare(int width, const double *coef, double t, double step, const double *value,
+                    const double *slope, accuracy *a)
+{
+  double B[6], dB[6];
+  tsi_bspline5(t, B, dB);
+  for (int c = 0; c < width; ++c) {
+    double sum = 0.0, dsum = 0.0;
+    for (int k = 0; k < 6; ++k) {
+      sum += B[k] * coef[k * width + c];
+      dsum += dB[k] * coef[k * width + c];
+    }
+    a->largest = largest_of(a->largest, value[c]);
+    a->error = largest_of(a->error, sum - value[c]);
+    if (!slope) continue;
+    a->slope_largest = largest_of(a->slope_largest, slope[c]);
+    a->slope_error = largest_of(a->slope_error, dsum / step - slope[c]);
+  }
+}
+
+/* A block of intervals, each at `offset` between its ends. */
+static int check_block(const tsi_radial_net *net, int ns, const int *z, int intervals,
+                       const double *coef, int first, int n, double offset, double *value,
+                       double *slope, accuracy *a)
+{
+  const double step = net->cutoff / intervals;
+  const int64_t nodes = intervals + 6;
+  double r[CHECK_BLOCK];
+  for (int i = 0; i < n; ++i)
+    r[i] = (first + i + offset) * step;
+  TS_TRY(tsi_radial_net_sample(net, ns, z, ns, z, n, r, value, slope));
+  for (int64_t pair = 0; pair < ns * ns; ++pair)
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t row = (pair * n + i) * net->width;
+      compare(net->width, coef + (pair * nodes + first + i) * net->width, offset, step, value + row,
+              slope ? slope + row : NULL, a);
+    }
+  return 0;
+}
+
+/* Midway only (to find a step), or at three places with slopes (to state what was reached). */
+static int check(const tsi_radial_net *net, int ns, const int *z, int intervals, const double *coef,
+                 bool full, accuracy *a)
+{
+  static const double offsets[] = {0.5, 0.24, 0.76};
+  const size_t room = (size_t)ns * (size_t)ns * CHECK_BLOCK * (size_t)net->width;
+  double *value = NULL, *slope = NULL;
+  int status;
+  *a = (accuracy){0};
+  TS_TRY_GOTO(status, TSI_NEW(value, room), done);
+  if (full) TS_TRY_GOTO(status, TSI_NEW(slope, room), done);
+  for (int k = 0; k < (full ? 3 : 1); ++k)
+    for (int i = 0; i < intervals; i += CHECK_BLOCK) {
+      const int n = intervals - i < CHECK_BLOCK ? intervals - i : CHECK_BLOCK;
+      TS_TRY_GOTO(status,
+                  check_block(net, ns, z, intervals, coef, i, n, offsets[k], value, slope, a),
+                  done);
+    }
+  if (a->largest > 0.0) a->error /= a->largest;
+  if (a->slope_largest > 0.0) a->slope_error /= a->slope_largest;
+done:
+  free(value);
+  free(slope);
+  return status;
+}
+
+/* ---- one stage ------------------------------------------------------------------------------- */
+
+typedef struct work {
+  const ts_model_desc *desc;
+  const ts_weights *weights;
+  ts_radial_set *set;
+  int stage;
+} work;
+
+/* The tables of a stage in order: layers, then the embedding. */
+static int table_at(const work *w, int index, tsi_radial_net *net, ts_radial_table **table)
+{
+  ts_radial_stage *stage = &w->set->stage[w->stage];
+  const bool layer = index < stage->nlayers;
+  *table = layer ? &stage->layer[index] : &stage->embed;
+  return tsi_radial_net_init(w->desc, w->weights, w->stage, layer ? index : -1, net);
+}
+
+static int table_count(const work *w)
+{
+  return w->set->stage[w->stage].nlayers + (w->stage == 0);
+}
+
+/* Errors fall with the sixth power of the step; aim a little below the tolerance. */
+static int refined(int intervals, double error, double tolerance)
+{
+  double factor = pow(error / (0.6 * tolerance), 1.0 / 6.0);
+  factor = fmin(fmax(factor, 1.06), 2.5);
+  return (int)fmin(ceil(intervals * factor), MAX_INTERVALS);
+}
+
+/* The grid that one table needs, starting from what earlier tables needed. */
+static int find_grid(const work *w, int index, int *intervals)
+{
+  const ts_radial_set *set = w->set;
+  tsi_radial_net net;
+  ts_radial_table *table;
+  double before = INFINITY;
+  TS_TRY(table_at(w, index, &net, &table));
+  for (;;) {
+    double *coef;
+    accuracy a;
+    TS_TRY(fit(&net, set->nspecies, set->species, *intervals, &coef));
+    const int status = check(&net, set->nspecies, set->species, *intervals, coef, false, &a);
+    free(coef);
+    if (status) return status;
+    const bool stuck = a.error < 1e-8 && a.error > 0.3 * before; /* round-off */
+    if (a.error <= 0.9 * set->tolerance || stuck || *intervals == MAX_INTERVALS) return 0;
+    *intervals = refined(*intervals, a.error, set->tolerance);
+    before = a.error;
+  }
+}
+
+static int fit_table(const work *w, int index, int intervals)
+{
+  const ts_radial_set *set = w->set;
+  tsi_radial_net net;
+  ts_radial_table *table;
+  accuracy a;
+  TS_TRY(table_at(w, index, &net, &table));
+  table->width = net.width;
+  TS_TRY(fit(&net, set->nspecies, set->species, intervals, &table->coef));
+  TS_TRY(check(&net, set->nspecies, set->species, intervals, table->coef, true, &a));
+  table->error = a.error;
+  table->slope_error = a.slope_error;
+  return 0;
+}
+
+static int build_stage(const work *w)
+{
+  ts_radial_stage *stage = &w->set->stage[w->stage];
+  stage->cutoff = w->desc->stage[w->stage].cutoff;
+  stage->nlayers = w->desc->stage[w->stage].nlayers;
+  int intervals = 2 * w->desc->bases > 32 ? 2 * w->desc->bases : 32;
+  for (int i = 0; i < table_count(w); ++i)
+    TS_TRY(find_grid(w, i, &intervals));
+  stage->step = stage->cutoff / intervals;
+  stage->nodes = intervals + 6;
+  for (int i = 0; i < table_count(w); ++i)
+    TS_TRY(fit_table(w, i, intervals));
+  return 0;
+}
+
+/* ---- the set --------------------------------------------------------------------------------- */
+
+static int check_arguments(int nspecies, const int *species, double tolerance)
+{
+  if (nspecies < 1 || nspecies > TS_MAX_ELEMENT)
+    return tsi_fail(TS_ERR_ARG, "%d species; expected 1 to %d", nspecies, TS_MAX_ELEMENT);
+  for (int i = 0; i < nspecies; ++i)
+    if (species[i] < 0 || species[i] >= TS_MAX_ELEMENT)
+      return tsi_fail(TS_ERR_ARG, "atomic number %d; expected less than %d", species[i],
+                      TS_MAX_ELEMENT);
+  if (!(tolerance > 0.0))
+    return tsi_fail(TS_ERR_ARG, "radial tolerance %g; expected more than 0", tolerance);
+  return 0;
+}
+
+int ts_radial_build(const ts_model_desc *desc, const ts_weights *weights, int nspecies,
+                    const int *species, double tolerance, ts_radial_set **out)
+{
+  *out = NULL;
+  TS_TRY(check_arguments(nspecies, species, tolerance));
+  TS_TRY(TSI_NEW(*out, 1));
+  ts_radial_set *set = *out;
+  set->nspecies = nspecies;
+  memcpy(set->species, species, (size_t)nspecies * sizeof *species);
+  set->tolerance = tolerance;
+  set->nstages = desc->nstages;
+  int status = 0;
+  for (int i = 0; i < set->nstages && !status; ++i)
+    status = build_stage(&(work){.desc = desc, .weights = weights, .set = set, .stage = i});
+  if (status) ts_radial_destroy(out);
+  return status;
+}
+
+void ts_radial_destroy(ts_radial_set **set)
+{
+  if (!*set) return;
+  for (int i = 0; i < TS_MAX_STAGES; ++i) {
+    for (int l = 0; l < TS_MAX_LAYERS; ++l)
+      free((*set)->stage[i].layer[l].coef);
+    free((*set)->stage[i].embed.coef);
+  }
+  free(*set);
+  *set = NULL;
+}
+
+int ts_radial_exact(const ts_model_desc *desc, const ts_weights *weights, int stage, int layer,
+                    int zi, int zj, int64_t nr, const double *r, double *value, double *slope)
+{
+  tsi_radial_net net;
+  TS_TRY(tsi_radial_net_init(desc, weights, stage, layer, &net));
+  return tsi_radial_net_sample(&net, 1, &zi, 1, &zj, nr, r, value, slope);
+}
