@@ -23,6 +23,9 @@ if TS_HAVE_CMOCKA
 #   check_PROGRAMS += tests/test_x_y
 #   tests_test_x_y_SOURCES = tests/test_x_y.c
 #   tests_test_x_y_LDADD = $(TEST_LIBS)
+check_PROGRAMS += tests/test_edges_bruteforce
+tests_test_edges_bruteforce_SOURCES = tests/test_edges_bruteforce.c tests/neighbor_cases.h
+tests_test_edges_bruteforce_LDADD = $(TEST_LIBS)
 check_PROGRAMS += tests/test_integrate_harmonic
 tests_test_integrate_harmonic_SOURCES = tests/test_integrate_harmonic.c
 tests_test_integrate_harmonic_LDADD = $(TEST_LIBS)

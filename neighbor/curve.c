@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Keys along the curves.  Skilling's transform turns grid coordinates into the Hilbert index in
+ * "transposed" form, bits spread over the three axes; interleaving them, x first, gives the index.
+ */
+#include "neighbor/curve.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "neighbor/sort.h"
+#include "runtime/error.h"
+#include "runtime/memory.h"
+
+/* Move bit k of a 21-bit number to bit 3k. */
+static uint64_t spread(uint32_t a)
+{
+  uint64_t x = a & 0x1fffff;
+  x = (x | x << 32) & 0x001f00000000ffffULL;
+  x = (x | x << 16) & 0x001f0000ff0000ffULL;
+  x = (x | x << 8) & 0x100f00f00f00f00fULL;
+  x = (x | x << 4) & 0x10c30c30c30c30c3ULL;
+  return (x | x << 2) & 0x1249249249249249ULL;
+}
+
+uint64_t ts_curve_morton(const uint32_t c[3], int bits)
+{
+  (void)bits; /* leading zeros stay zeros */
+  return spread(c[0]) << 2 | spread(c[1]) << 1 | spread(c[2]);
+}
+
+uint64_t ts_curve_hilbert(const uint32_t c[3], int bits)
+{
+  uint32_t x[3] = {c[0], c[1], c[2]};
+  for (uint32_t q = 1u << (bits - 1); q > 1; q >>= 1) { /* undo excess work, top bit down */
+    const uint32_t p = q - 1;
+    for (int k = 0; k < 3; k++) {
+      if (x[k] & q) {
+        x[0] ^= p;
+      } else {
+        const uint32_t t = (x[0] ^ x[k]) & p;
+        x[0] ^= t;
+        x[k] ^= t;
+      }
+    }
+  }
+  x[1] ^= x[0]; /* Gray encode */
+  x[2] ^= x[1];
+  uint32_t t = 0;
+  for (uint32_t q = 1u << (bits - 1); q > 1; q >>= 1)
+    if (x[2] & q) t ^= q - 1;
+  for (int k = 0; k < 3; k++)
+    x[k] ^= t;
+  return ts_curve_morton(x, bits);
+}
+
+/* Fractions to grid: scale and origin per axis. */
+static void grid_of_atoms(const ts_cell *cell, ts_lidx n, const double (*x)[3], double origin[3],
+                          double scale[3])
+{
+  double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+  for (ts_lidx i = 0; i < n; i++) {
+    double f[3];
+    ts_cell_fraction(cell, x[i], f);
+    for (int k = 0; k < 3; k++) {
+      low[k] = fmin(low[k], f[k]);
+      high[k] = fmax(high[k], f[k]);
+    }
+  }
+  for (int k = 0; k < 3; k++) {
+    const double extent = high[k] - low[k];
+    origin[k] = cell->periodic[k] ? 0 : low[k];
+    scale[k] = ldexp(1, TS_CURVE_BITS) / (cell->periodic[k] || !(extent > 0) ? 1 : extent);
+  }
+}
+
+static uint32_t grid_index(double f, double origin, double scale)
+{
+  const double g = floor((f - origin) * scale), last = ldexp(1, TS_CURVE_BITS) - 1;
+  return g > 0 ? (uint32_t)(g < last ? g : last) : 0;
+}
+
+void ts_curve_keys(ts_curve curve, const ts_cell *cell, ts_lidx n, const double (*x)[3],
+                   uint64_t *key)
+{
+  double origin[3], scale[3];
+  grid_of_atoms(cell, n, x, origin, scale);
+  for (ts_lidx i = 0; i < n; i++) {
+    double f[3];
+    uint32_t c[3];
+    ts_cell_fraction(cell, x[i], f);
+    for (int k = 0; k < 3; k++)
+      c[k] = grid_index(f[k], origin[k], scale[k]);
+    key[i] = curve == TS_CURVE_MORTON ? ts_curve_morton(c, TS_CURVE_BITS)
+                                      : ts_curve_hilbert(c, TS_CURVE_BITS);
+  }
+}
+
+int ts_curve_order(ts_curve curve, const ts_cell *cell, ts_lidx n, const double (*x)[3],
+                   const ts_gidx *gid, ts_lidx *order)
+{
+  uint64_t *key = NULL;
+  int status = TSI_NEW(key, n);
+  if (status) return status;
+  for (ts_lidx i = 0; i < n; i++) {
+    order[i] = i;
+    key[i] = (uint64_t)gid[i];
+  }
+  TS_TRY_GOTO(status, tsi_sort_order(n, key, order), done); /* ids decide ties */
+  ts_curve_keys(curve, cell, n, x, key);
+  TS_TRY_GOTO(status, tsi_sort_order(n, key, order), done);
+done:
+  free(key);
+  return status;
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Building an edge set: run the three levels, then lay the found rows out as CSR and transpose
+ * them. The search logs rows in the order in which chunks come, four bytes an edge; their sizes
+ * then give the offsets, and the final arrays are allocated at their exact size.  The log is gone
+ * before the columns are made, so the peak is what the result itself needs plus the candidates. */
+#include "neighbor/edges.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "neighbor/columns.h"
+#include "neighbor/faiss_index.h"
+#include "neighbor/scan.h"
+#include "runtime/error.h"
+#include "runtime/memory.h"
+
+void ts_search_params_init(ts_search_params *params)
+{
+  *params = (ts_search_params){.backend = TS_SEARCH_CELLS, .chunk = 512};
+}
+
+void ts_edges_destroy(ts_edges **edges)
+{
+  ts_edges *e = *edges;
+  if (!e) return;
+  free(e->row);
+  free(e->receiver);
+  free(e->sender);
+  free(e->shift);
+  free(e->shift_image);
+  free(e->shift_vector);
+  free(e->column);
+  free(e->column_edge);
+  free(e);
+  *edges = NULL;
+}
+
+static double seconds(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Time since *since, which moves to now. */
+static double lap(double *since)
+{
+  const double now = seconds(), passed = now - *since;
+  *since = now;
+  return passed;
+}
+
+static int check_params(const ts_search_params *p)
+{
+  if (!(p->cutoff > 0 && p->cutoff < 1e12))
+    return tsi_fail(TS_ERR_ARG, "cutoff %g Å: expected a positive length", p->cutoff);
+  if (!(p->lower >= 0 && p->lower <= p->cutoff))
+    return tsi_fail(TS_ERR_ARG, "lower bound %g Å: expected 0 to the cutoff, %g Å", p->lower,
+                    p->cutoff);
+  if (!(p->skin >= 0 && p->skin < 1e12))
+    return tsi_fail(TS_ERR_ARG, "skin %g Å: expected zero or a positive length", p->skin);
+  if (p->chunk < 1) return tsi_fail(TS_ERR_ARG, "chunk %d: expected at least 1", p->chunk);
+  if (p->backend != TS_SEARCH_CELLS && p->backend != TS_SEARCH_FAISS)
+    return tsi_fail(TS_ERR_ARG, "search back end %d is unknown", (int)p->backend);
+  return 0;
+}
+
+/* How far float distances can be trusted.  Both ends of a pair are off by at most `error` per
+ * coordinate, so the vector is off by 2 sqrt(3) error < 4 error in length; forming it, squaring and
+ * adding in float costs below 4 * 2^-24 of the length, for which 16 * 2^-24 are granted. */
+static void set_bounds(tsi_search *s)
+{
+  const double e = 4 * s->candidates.error;
+  s->margin = e + ldexp(16 * (s->upper + e), -24);
+  const double far = s->upper + s->margin, low = s->lower + s->margin, high = s->upper - s->margin;
+  s->bounds.far = (float)(far * far * (1 + 1e-6));
+  s->bounds.sure_low = (float)(low * low * (1 + 1e-6));
+  s->bounds.sure_high = high > 0 ? (float)(high * high * (1 - 1e-6)) : -1;
+}
+
+static int search_rows(tsi_search *s, ts_lidx n, const ts_search_params *params)
+{
+  int count;
+  s->scan = tsi_scan_list(&count)[0];
+  set_bounds(s);
+  TS_TRY(TSI_NEW(s->row_start, n));
+  TS_TRY(TSI_NEW(s->row_size, n));
+  if (n == 0) return 0;
+  return tsi_search_bisect(
+      s, s->candidates.query, n, &s->candidates.points, params->chunk, 0,
+      params->backend == TS_SEARCH_FAISS ? tsi_search_faiss : tsi_search_cells);
+}
+
+/* The number of the shift with this code; new ones are numbered as rows meet them. */
+static int new_shift(const tsi_search *s, int32_t code, int32_t *capacity, int32_t *number,
+                     ts_edges *e)
+{
+  int32_t image[3];
+  if (e->nshift == *capacity) {
+    const int32_t larger = 2 * *capacity + 32;
+    void *images = realloc(e->shift_image, (size_t)larger * sizeof *e->shift_image);
+    if (images) e->shift_image = images;
+    void *vectors = realloc(e->shift_vector, (size_t)larger * sizeof *e->shift_vector);
+    if (vectors) e->shift_vector = vectors;
+    if (!images || !vectors) return tsi_fail(TS_ERR_MEMORY, "no memory for %d shifts", larger);
+    *capacity = larger;
+  }
+  tsi_code_image(&s->candidates, code, image);
+  for (int k = 0; k < 3; k++)
+    e->shift_image[e->nshift][k] = (int16_t)image[k];
+  ts_cell_shift(s->cell, image, e->shift_vector[e->nshift]);
+  number[code] = ++e->nshift; /* 0: not yet met */
+  return 0;
+}
+
+static int fill_rows(const tsi_search *s, ts_edges *e)
+{
+  const tsi_candidates *c = &s->candidates;
+  int32_t *table = NULL, capacity = 0;
+  TS_TRY(TSI_NEW(table, c->codes));
+  int32_t *number = table + c->codes / 2;
+  int status = new_shift(s, 0, &capacity, number, e);
+  for (ts_lidx i = 0; i < e->n && !status; i++) {
+    const int32_t *hit = s->log + s->row_start[i];
+    const int64_t first = e->row[i];
+    const int32_t size = s->row_size[i], home = c->home[i];
+    for (int32_t k = 0; k < size; k++) {
+      const int32_t code = c->code[hit[k]] - home;
+      if (!number[code]) TS_TRY_GOTO(status, new_shift(s, code, &capacity, number, e), done);
+      e->receiver[first + k] = i;
+      e->sender[first + k] = c->atom[hit[k]];
+      e->shift[first + k] = number[code] - 1;
+    }
+  }
+done:
+  free(table);
+  return status;
+}
+
+static int make_rows(const tsi_search *s, ts_edges *e)
+{
+  TS_TRY(TSI_NEW(e->row, (size_t)e->n + 1));
+  for (ts_lidx i = 0; i < e->n; i++)
+    e->row[i + 1] = e->row[i] + s->row_size[i];
+  e->count = e->row[e->n];
+  TS_TRY(TSI_NEW(e->receiver, e->count));
+  TS_TRY(TSI_NEW(e->sender, e->count));
+  TS_TRY(TSI_NEW(e->shift, e->count));
+  return fill_rows(s, e);
+}
+
+static int build(tsi_search *s, const ts_gidx *gid, const ts_search_params *params, ts_edges *e)
+{
+  double since = seconds();
+  TS_TRY(tsi_candidates_build(s->cell, e->n, s->x, gid, params->excluded_sender, s->upper,
+                              &s->candidates));
+  e->stats.candidates = s->candidates.points.n;
+  e->stats.candidate_s = lap(&since);
+  TS_TRY(search_rows(s, e->n, params));
+  e->stats.chunks = s->chunks;
+  e->stats.search_s = lap(&since);
+  TS_TRY(make_rows(s, e));
+  free(s->log);
+  s->log = NULL;
+  e->stats.row_s = lap(&since);
+  TS_TRY(tsi_columns_make(s->candidates.by_gid, e));
+  e->stats.column_s = lap(&since);
+  return 0;
+}
+
+static void release(tsi_search *s)
+{
+  tsi_candidates_free(&s->candidates);
+  for (int d = 0; d < TSI_MAX_DEPTH; d++)
+    tsi_points_free(&s->level[d]);
+  free(s->log);
+  free(s->row_start);
+  free(s->row_size);
+  free(s->unsure);
+}
+
+int ts_edges_build(const ts_cell *cell, ts_lidx n, const double (*x)[3], const ts_gidx *gid,
+                   const ts_search_params *params, ts_edges **out)
+{
+  *out = NULL;
+  TS_TRY(check_params(params));
+  if (n < 0) return tsi_fail(TS_ERR_ARG, "%d atoms: expected zero or more", n);
+  tsi_search search = {.cell = cell,
+                       .x = x,
+                       .lower = fmax(0, params->lower - params->skin),
+                       .upper = params->cutoff + params->skin};
+  ts_edges *e = NULL;
+  TS_TRY(TSI_NEW(e, 1));
+  e->n = n;
+  const int status = build(&search, gid, params, e);
+  release(&search);
+  if (status)
+    ts_edges_destroy(&e);
+  else
+    *out = e;
+  return status;
+}
