@@ -6,3 +6,7 @@
 #   bench_bench_x_LDADD = libtessera.la
 .PHONY: bench
 bench: $(EXTRA_PROGRAMS)
+
+EXTRA_PROGRAMS += bench/bench_program
+bench_bench_program_SOURCES = bench/bench_program.c
+bench_bench_program_LDADD = libtessera.la
