@@ -96,6 +96,33 @@ static void first_failure_is_reported_every_time(void **state)
   ts_program_destroy(&program);
 }
 
+/* Task 2 fails while task 0 still runs and task 1 waits for it: task 1 runs, and its failure
+ * counts. */
+static void tasks_before_a_failure_still_run(void **state)
+{
+  (void)state;
+  ts_program *program = NULL;
+  assert_int_equal(ts_program_create(&program), 0);
+  const ts_access access = {handle, STARPU_RW};
+  const int number[] = {TASKS - 1, 1, 3}; /* sleeps 200, 100 and 0 us */
+  for (int i = 0; i < 3; i++) {
+    const step_args args = {.number = number[i]};
+    const ts_task_desc desc = {.codelet = i < 2 ? &chain_codelet : &free_codelet,
+                               .access = &access,
+                               .naccess = i < 2,
+                               .args = &args,
+                               .args_size = sizeof args};
+    assert_int_equal(ts_program_add(program, &desc), 0);
+  }
+  memset(failing, 0, sizeof failing);
+  failing[1] = failing[3] = true;
+  for (int run = 0; run < 20; run++) {
+    assert_int_equal(ts_program_run(program, run), TS_ERR_SIMULATION);
+    assert_string_equal(ts_error_message(), "atom 1 is lost");
+  }
+  ts_program_destroy(&program);
+}
+
 static void tasks_behind_a_failure_do_nothing(void **state)
 {
   (void)state;
@@ -160,6 +187,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(first_failure_is_reported_every_time),
+      cmocka_unit_test(tasks_before_a_failure_still_run),
       cmocka_unit_test(tasks_behind_a_failure_do_nothing),
       cmocka_unit_test(wrong_recordings_are_refused),
       cmocka_unit_test(nothing_is_added_after_the_first_run),
