@@ -3,8 +3,12 @@
 # `make check` runs every program of check_PROGRAMS and every script of dist_check_SCRIPTS.  A test
 # exits 0, or 77 with a printed reason (skipped), or anything else (failed).
 TEST_LIBS = libtessera.la $(CMOCKA_LIBS)
+EXTRA_DIST += tests/data
 dist_check_SCRIPTS += tests/check_format.sh
 dist_check_SCRIPTS += tests/check_symbols.sh
+dist_check_SCRIPTS += tests/run_fuzz.sh
+EXTRA_DIST += tests/fuzz_job.c
+EXTRA_DIST += tests/fuzz_json.c
 
 TESTS = $(check_PROGRAMS) $(dist_check_SCRIPTS)
 TEST_EXTENSIONS = .sh
@@ -35,6 +39,15 @@ tests_test_error_message_LDADD = $(TEST_LIBS)
 check_PROGRAMS += tests/test_integrate_harmonic
 tests_test_integrate_harmonic_SOURCES = tests/test_integrate_harmonic.c
 tests_test_integrate_harmonic_LDADD = $(TEST_LIBS)
+check_PROGRAMS += tests/test_job_parse
+tests_test_job_parse_SOURCES = tests/test_job_parse.c
+tests_test_job_parse_LDADD = $(TEST_LIBS)
+check_PROGRAMS += tests/test_job_schema
+tests_test_job_schema_SOURCES = tests/test_job_schema.c
+tests_test_job_schema_LDADD = $(TEST_LIBS)
+check_PROGRAMS += tests/test_json_strict
+tests_test_json_strict_SOURCES = tests/test_json_strict.c tests/comma_locale.h
+tests_test_json_strict_LDADD = $(TEST_LIBS)
 check_PROGRAMS += tests/test_json_write
 tests_test_json_write_SOURCES = tests/test_json_write.c
 tests_test_json_write_LDADD = $(TEST_LIBS)
