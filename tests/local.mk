@@ -4,6 +4,8 @@
 # exits 0, or 77 with a printed reason (skipped), or anything else (failed).
 TEST_LIBS = libtessera.la $(CMOCKA_LIBS)
 EXTRA_DIST += tests/data
+EXTRA_DIST += tests/requirements.txt
+EXTRA_DIST += tests/run_python.sh
 dist_check_SCRIPTS += tests/check_format.sh
 dist_check_SCRIPTS += tests/check_symbols.sh
 dist_check_SCRIPTS += tests/run_fuzz.sh
@@ -11,12 +13,13 @@ EXTRA_DIST += tests/fuzz_job.c
 EXTRA_DIST += tests/fuzz_json.c
 
 TESTS = $(check_PROGRAMS) $(dist_check_SCRIPTS)
-TEST_EXTENSIONS = .sh
+TEST_EXTENSIONS = .sh .py
+PY_LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/run_python.sh
 AM_TESTS_ENVIRONMENT = \
   TS_TEST_DATA='$(abs_top_srcdir)/tests/data'; export TS_TEST_DATA; \
   TS_SOURCE_DIR='$(abs_top_srcdir)'; export TS_SOURCE_DIR; \
   TS_BUILD_DIR='$(abs_top_builddir)'; export TS_BUILD_DIR; \
-  STARPU_HOME='$(abs_top_builddir)/starpu-home'; export STARPU_HOME; \
+  STARPU_HOME='$(abs_top_builddir)/starpu-home'; export STARPU_HOME; unset XDG_CACHE_HOME; \
   STARPU_SILENT=1; export STARPU_SILENT; \
   OPENBLAS_NUM_THREADS=1; export OPENBLAS_NUM_THREADS; \
   OMPI_ALLOW_RUN_AS_ROOT=1; export OMPI_ALLOW_RUN_AS_ROOT; \

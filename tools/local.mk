@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: MIT
+EXTRA_DIST += .ci/run
+EXTRA_DIST += tools/common.sh
 EXTRA_DIST += tools/install-dependencies
+EXTRA_DIST += tools/make-test-venv
 EXTRA_DIST += tools/run-example
 EXTRA_DIST += tools/run-tests
