@@ -31,11 +31,11 @@ static void add_outer(ts_sum sum[6], double factor, const double a[3])
     ts_sum_add(&sum[c], factor * a[component[c][0]] * a[component[c][1]]);
 }
 
-static void add_virial(ts_sum sum[6], const double (*virial)[3])
+static void add_virial(ts_sum sum[6], const double virial[9])
 {
   for (int c = 0; c < 6; c++) {
     const int row = component[c][0], column = component[c][1];
-    ts_sum_add(&sum[c], 0.5 * (virial[row][column] + virial[column][row]));
+    ts_sum_add(&sum[c], 0.5 * (virial[3 * row + column] + virial[3 * column + row]));
   }
 }
 
@@ -60,16 +60,16 @@ static void note_bad(ts_partial *p, ts_gidx gid, const double x[3], const double
 
 void ts_observe_slice(double timestep, ts_lidx n, const ts_gidx *gid, const double *mass,
                       const double (*x)[3], const double (*v)[3], const double (*f)[3],
-                      const double *energy, const double (*virial)[3], const ts_sum *heat,
+                      const double *energy, const double (*virial)[9], const ts_sum *heat,
                       ts_partial *out)
 {
   const double quarter = 0.25 * timestep * timestep;
   ts_partial_clear(out);
   if (heat) out->heat = *heat;
-  if (virial) add_virial(out->virial, virial);
   for (ts_lidx i = 0; i < n; i++) {
     const double force2 = norm2(f[i]);
     if (energy) ts_sum_add(&out->energy, energy[i]);
+    if (virial) add_virial(out->virial, virial[i]);
     ts_sum_add(&out->mass, mass[i]);
     for (int k = 0; k < 3; k++)
       ts_sum_add(&out->momentum[k], mass[i] * v[i][k]);

@@ -42,12 +42,12 @@ void ts_partial_clear(ts_partial *partial);
  * \param [in]  mass      [n] double [eV fs^2/Å^2]
  * \param [in]  x, v, f   [n,3] double [Å], [Å/fs], [eV/Å]
  * \param [in]  energy    [n] double [eV], energies of the atoms; NULL: none
- * \param [in]  virial    [3,3] double [eV], dE/d(strain) of the slice; NULL: none
+ * \param [in]  virial    [n,9] double [eV], dE/d(strain) of the atoms, row-major; NULL: none
  * \param [in]  heat      From the slice's ts_motion_report; NULL: none
  * \param [out] out       The partial. */
 void ts_observe_slice(double timestep, ts_lidx n, const ts_gidx *gid, const double *mass,
                       const double (*x)[3], const double (*v)[3], const double (*f)[3],
-                      const double *energy, const double (*virial)[3], const ts_sum *heat,
+                      const double *energy, const double (*virial)[9], const ts_sum *heat,
                       ts_partial *out);
 
 /** Add another slice. */

@@ -93,7 +93,7 @@ static void test_closed_forms(void **state)
 static void test_signs(void **state)
 {
   (void)state;
-  const double virial[3][3] = {{-3.0, 0.5, 0.0}, {0.7, -3.0, 0.0}, {0.0, 0.2, -3.0}};
+  const double virial[1][9] = {{-3.0, 0.5, 0.0, 0.7, -3.0, 0.0, 0.0, 0.2, -3.0}};
   const ts_observe_setup setup = {.natoms = 1, .dof = 3, .volume = 100.0, .timestep = 1.0};
   const double zero[1][3] = {{0}};
   ts_partial partial;
