@@ -6,7 +6,7 @@
  * everywhere) and the ends need no conditions: what is wrong there has faded to 1e-18.  Midway
  * between two points the error is largest; it falls with the sixth power of the step, so the step
  * that is needed is extrapolated from the error of a coarser one and then checked.  Cost: about
- * four evaluations of the network per grid point and pair of elements. */
+ * six evaluations of the network per grid point and pair of elements. */
 #include "models/radial.h"
 
 #include "models/radial_net.h"
@@ -20,13 +20,13 @@
 enum {
   PADDING = 48,      /* grid points beyond either end */
   CHECK_BLOCK = 128, /* intervals checked at once */
-  MAX_INTERVALS = 1 << 17
+  MAX_INTERVALS = 1 << 15
 };
 
 /* What is measured of a fit. */
 typedef struct accuracy {
   double largest, slope_largest; /* of the network */
-  double error, slope_error;     /* relative to those */
+  double error, slope_error;     /* of the spline, absolute */
 } accuracy;
 
 /* ---- the interpolation system ---------------------------------------------------------------- */
@@ -105,7 +105,7 @@ static double largest_of(double largest, double value)
   return fabs(value) > largest ? fabs(value) : largest;
 }
 
-/* Compare one row at a distance with the spline; errors are absolute here. */
+/* Compare one row at a distance with the spline. */
 static void compare(int width, const double *coef, double t, double step, const double *value,
                     const double *slope, accuracy *a)
 {
@@ -118,7 +118,7 @@ static void compare(int width, const double *coef, double t, double step, const 
       dsum += dB[k] * coef[k * width + c];
     }
     a->largest = largest_of(a->largest, value[c]);
-    a->error = largest_of(a->error, sum - value[c]);
+    a->error = isfinite(value[c]) ? largest_of(a->error, sum - value[c]) : INFINITY;
     if (!slope) continue;
     a->slope_largest = largest_of(a->slope_largest, slope[c]);
     a->slope_error = largest_of(a->slope_error, dsum / step - slope[c]);
@@ -145,30 +145,30 @@ static int check_block(const tsi_radial_net *net, int ns, const int *z, int inte
   return 0;
 }
 
-/* Midway only (to find a step), or at three places with slopes (to state what was reached). */
+/* All intervals at one offset between their ends, the slopes too where wanted; `a` keeps what is
+ * larger. */
 static int check(const tsi_radial_net *net, int ns, const int *z, int intervals, const double *coef,
-                 bool full, accuracy *a)
+                 double offset, bool with_slope, accuracy *a)
 {
-  static const double offsets[] = {0.5, 0.24, 0.76};
   const size_t room = (size_t)ns * (size_t)ns * CHECK_BLOCK * (size_t)net->width;
   double *value = NULL, *slope = NULL;
   int status;
-  *a = (accuracy){0};
   TS_TRY_GOTO(status, TSI_NEW(value, room), done);
-  if (full) TS_TRY_GOTO(status, TSI_NEW(slope, room), done);
-  for (int k = 0; k < (full ? 3 : 1); ++k)
-    for (int i = 0; i < intervals; i += CHECK_BLOCK) {
-      const int n = intervals - i < CHECK_BLOCK ? intervals - i : CHECK_BLOCK;
-      TS_TRY_GOTO(status,
-                  check_block(net, ns, z, intervals, coef, i, n, offsets[k], value, slope, a),
-                  done);
-    }
-  if (a->largest > 0.0) a->error /= a->largest;
-  if (a->slope_largest > 0.0) a->slope_error /= a->slope_largest;
+  if (with_slope) TS_TRY_GOTO(status, TSI_NEW(slope, room), done);
+  for (int i = 0; i < intervals; i += CHECK_BLOCK) {
+    const int n = intervals - i < CHECK_BLOCK ? intervals - i : CHECK_BLOCK;
+    TS_TRY_GOTO(status, check_block(net, ns, z, intervals, coef, i, n, offset, value, slope, a),
+                done);
+  }
 done:
   free(value);
   free(slope);
   return status;
+}
+
+static double relative(double error, double largest)
+{
+  return largest > 0.0 ? error / largest : error;
 }
 
 /* ---- one stage ------------------------------------------------------------------------------- */
@@ -178,7 +178,15 @@ typedef struct work {
   const ts_weights *weights;
   ts_radial_set *set;
   int stage;
+  int intervals;                 /* of the stage's grid, as far as known */
+  int fitted[TS_MAX_LAYERS + 1]; /* of each table as it is */
+  accuracy reached[TS_MAX_LAYERS + 1];
 } work;
+
+static int table_count(const work *w)
+{
+  return w->set->stage[w->stage].nlayers + (w->stage == 0);
+}
 
 /* The tables of a stage in order: layers, then the embedding. */
 static int table_at(const work *w, int index, tsi_radial_net *net, ts_radial_table **table)
@@ -189,9 +197,20 @@ static int table_at(const work *w, int index, tsi_radial_net *net, ts_radial_tab
   return tsi_radial_net_init(w->desc, w->weights, w->stage, layer ? index : -1, net);
 }
 
-static int table_count(const work *w)
+/* Fit a table on the grid as it is now and look midway, where errors are largest. */
+static int fit_table(work *w, int index)
 {
-  return w->set->stage[w->stage].nlayers + (w->stage == 0);
+  const ts_radial_set *set = w->set;
+  tsi_radial_net net;
+  ts_radial_table *table;
+  TS_TRY(table_at(w, index, &net, &table));
+  table->width = net.width;
+  free(table->coef);
+  TS_TRY(fit(&net, set->nspecies, set->species, w->intervals, &table->coef));
+  w->fitted[index] = w->intervals;
+  w->reached[index] = (accuracy){0};
+  return check(&net, set->nspecies, set->species, w->intervals, table->coef, 0.5, false,
+               &w->reached[index]);
 }
 
 /* Errors fall with the sixth power of the step; aim a little below the tolerance. */
@@ -202,55 +221,53 @@ static int refined(int intervals, double error, double tolerance)
   return (int)fmin(ceil(intervals * factor), MAX_INTERVALS);
 }
 
-/* The grid that one table needs, starting from what earlier tables needed. */
-static int find_grid(const work *w, int index, int *intervals)
+/* Refine the grid until one table is good on it, or until round-off stops the improvement. */
+static int refine_for(work *w, int index)
 {
-  const ts_radial_set *set = w->set;
-  tsi_radial_net net;
-  ts_radial_table *table;
+  const double tolerance = w->set->tolerance;
   double before = INFINITY;
-  TS_TRY(table_at(w, index, &net, &table));
   for (;;) {
-    double *coef;
-    accuracy a;
-    TS_TRY(fit(&net, set->nspecies, set->species, *intervals, &coef));
-    const int status = check(&net, set->nspecies, set->species, *intervals, coef, false, &a);
-    free(coef);
-    if (status) return status;
-    const bool stuck = a.error < 1e-8 && a.error > 0.3 * before; /* round-off */
-    if (a.error <= 0.9 * set->tolerance || stuck || *intervals == MAX_INTERVALS) return 0;
-    *intervals = refined(*intervals, a.error, set->tolerance);
-    before = a.error;
+    TS_TRY(fit_table(w, index));
+    const double error = relative(w->reached[index].error, w->reached[index].largest);
+    if (!isfinite(error))
+      return tsi_fail(TS_ERR_INPUT,
+                      "a radial network of stage %d (table %d) is not finite: the weights overflow",
+                      w->stage, index);
+    const bool stuck = error < 1e-8 && error > 0.3 * before;
+    if (error <= 0.9 * tolerance || stuck || w->intervals == MAX_INTERVALS) return 0;
+    w->intervals = refined(w->intervals, error, tolerance);
+    before = error;
   }
 }
 
-static int fit_table(const work *w, int index, int intervals)
+/* Bring a table to the final grid and state its error at three places of each interval. */
+static int finish_table(work *w, int index)
 {
   const ts_radial_set *set = w->set;
   tsi_radial_net net;
   ts_radial_table *table;
-  accuracy a;
+  accuracy *a = &w->reached[index];
+  if (w->fitted[index] != w->intervals) TS_TRY(fit_table(w, index));
   TS_TRY(table_at(w, index, &net, &table));
-  table->width = net.width;
-  TS_TRY(fit(&net, set->nspecies, set->species, intervals, &table->coef));
-  TS_TRY(check(&net, set->nspecies, set->species, intervals, table->coef, true, &a));
-  table->error = a.error;
-  table->slope_error = a.slope_error;
+  TS_TRY(check(&net, set->nspecies, set->species, w->intervals, table->coef, 0.24, true, a));
+  TS_TRY(check(&net, set->nspecies, set->species, w->intervals, table->coef, 0.76, false, a));
+  table->error = relative(a->error, a->largest);
+  table->slope_error = relative(a->slope_error, a->slope_largest);
   return 0;
 }
 
-static int build_stage(const work *w)
+static int build_stage(work *w)
 {
   ts_radial_stage *stage = &w->set->stage[w->stage];
   stage->cutoff = w->desc->stage[w->stage].cutoff;
   stage->nlayers = w->desc->stage[w->stage].nlayers;
-  int intervals = 2 * w->desc->bases > 32 ? 2 * w->desc->bases : 32;
+  w->intervals = 2 * w->desc->bases > 32 ? 2 * w->desc->bases : 32;
   for (int i = 0; i < table_count(w); ++i)
-    TS_TRY(find_grid(w, i, &intervals));
-  stage->step = stage->cutoff / intervals;
-  stage->nodes = intervals + 6;
+    TS_TRY(refine_for(w, i));
   for (int i = 0; i < table_count(w); ++i)
-    TS_TRY(fit_table(w, i, intervals));
+    TS_TRY(finish_table(w, i));
+  stage->step = stage->cutoff / w->intervals;
+  stage->nodes = w->intervals + 6;
   return 0;
 }
 

@@ -48,7 +48,7 @@ typedef struct ts_radial_set {
  * \param [in]  species    [nspecies] distinct atomic numbers.
  * \param [in]  tolerance  Relative to each table's largest output, e.g. 1e-7.
  * \param [out] out        Release with ts_radial_destroy.
- * \return 0, TS_ERR_ARG or TS_ERR_MEMORY. */
+ * \return 0, TS_ERR_ARG, TS_ERR_INPUT (the weights overflow) or TS_ERR_MEMORY. */
 int ts_radial_build(const ts_model_desc *desc, const ts_weights *weights, int nspecies,
                     const int *species, double tolerance, ts_radial_set **out);
 
