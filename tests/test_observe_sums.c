@@ -10,17 +10,19 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 #include <cmocka.h>
 
 enum { ATOMS = 500 };
 
 static ts_gidx gid[ATOMS];
-static double mass[ATOMS], energy[ATOMS], x[ATOMS][3], v[ATOMS][3], f[ATOMS][3];
+static double mass[ATOMS], energy[ATOMS], x[ATOMS][3], v[ATOMS][3], f[ATOMS][3], virial[ATOMS][9];
 
 static int set_up(void **state)
 {
   (void)state;
   uint32_t random = 1;
+  memset(virial, 0, sizeof virial);
   for (int i = 0; i < ATOMS; i++) {
     gid[i] = i;
     mass[i] = (1 + i % 40) * TS_ATOMIC_MASS;
@@ -39,7 +41,7 @@ static void observe(double timestep, int n, const ts_observe_setup *setup, int64
 {
   ts_partial partial;
   ts_observer observer = {0};
-  ts_observe_slice(timestep, n, gid, mass, x, v, f, energy, NULL, NULL, &partial);
+  ts_observe_slice(timestep, n, gid, mass, x, v, f, energy, virial, NULL, &partial);
   if (ts_observe(setup, step, &partial, &observer, out)) fail_msg("%s", ts_error_message());
 }
 
@@ -93,13 +95,13 @@ static void test_closed_forms(void **state)
 static void test_signs(void **state)
 {
   (void)state;
-  const double virial[1][9] = {{-3.0, 0.5, 0.0, 0.7, -3.0, 0.0, 0.0, 0.2, -3.0}};
+  const double outwards[1][9] = {{-3.0, 0.5, 0.0, 0.7, -3.0, 0.0, 0.0, 0.2, -3.0}};
   const ts_observe_setup setup = {.natoms = 1, .dof = 3, .volume = 100.0, .timestep = 1.0};
   const double zero[1][3] = {{0}};
   ts_partial partial;
   ts_observer observer = {0};
   ts_observables now;
-  ts_observe_slice(0.0, 1, gid, mass, zero, zero, zero, NULL, virial, NULL, &partial);
+  ts_observe_slice(0.0, 1, gid, mass, zero, zero, zero, NULL, outwards, NULL, &partial);
   assert_int_equal(ts_observe(&setup, 0, &partial, &observer, &now), 0);
   close_to(now.pressure, 0.03 * 1602176.634);
   static const double expected[6] = {-0.03, -0.03, -0.03, 0.001, 0.0, 0.006};
@@ -133,6 +135,8 @@ static void test_any_slicing(void **state)
   const ts_observe_setup setup = {
       .natoms = ATOMS, .dof = 3 * ATOMS, .volume = 1000.0, .timestep = 0.5};
   ts_observables whole, sliced;
+  for (int i = 0; i < 9 * ATOMS; i++)
+    virial[i / 9][i % 9] = sin(i);
   f[3][0] = f[400][1] = -5.0; /* two largest forces: the lower id counts */
   for (int k = 0; k < 2; k++)
     f[3][1 + k] = f[400][2 * k] = 0.25;
@@ -145,8 +149,8 @@ static void test_any_slicing(void **state)
     for (int first = (ATOMS - 1) / slice * slice; first >= 0; first -= slice) {
       ts_partial partial;
       ts_observe_slice(0.5, ATOMS - first < slice ? ATOMS - first : slice, gid + first,
-                       mass + first, x + first, v + first, f + first, energy + first, NULL, NULL,
-                       &partial);
+                       mass + first, x + first, v + first, f + first, energy + first,
+                       virial + first, NULL, &partial);
       ts_partial_merge(&total, &partial);
     }
     assert_int_equal(ts_observe(&setup, 7, &total, &observer, &sliced), 0);
