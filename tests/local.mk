@@ -11,6 +11,7 @@ dist_check_SCRIPTS += tests/check_symbols.sh
 dist_check_SCRIPTS += tests/run_fuzz.sh
 EXTRA_DIST += tests/fuzz_job.c
 EXTRA_DIST += tests/fuzz_json.c
+EXTRA_DIST += tests/fuzz_safetensors.c
 
 TESTS = $(check_PROGRAMS) $(dist_check_SCRIPTS)
 TEST_EXTENSIONS = .sh .py
@@ -24,6 +25,12 @@ AM_TESTS_ENVIRONMENT = \
   OPENBLAS_NUM_THREADS=1; export OPENBLAS_NUM_THREADS; \
   OMPI_ALLOW_RUN_AS_ROOT=1; export OMPI_ALLOW_RUN_AS_ROOT; \
   OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM;
+
+# a program to run by hand, too: tests/golden FILE... prints the errors of any such file
+GOLDEN_SOURCES = tests/case.c tests/case.h
+check_PROGRAMS += tests/golden
+tests_golden_SOURCES = tests/golden.c $(GOLDEN_SOURCES)
+tests_golden_LDADD = $(TEST_LIBS)
 
 if TS_HAVE_CMOCKA
 # one pair of lines per test, sorted:
