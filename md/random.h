@@ -4,7 +4,7 @@
  * of a 128-bit counter under a 64-bit key.  The key is the job's seed, the counter says who asks:
  * (purpose, atom id, step, draw).  So the noise of an atom does not depend on the order of the
  * atoms, on the tile, on the rank or on what was drawn before, and a restart has nothing to
- * restore.  Two blocks and two Box-Muller pairs make three normal deviates, about 100 ns.
+ * restore.  Two blocks and two Box-Muller pairs make three normal deviates, about 0.3 us.
  *
  * The deviates use log, sqrt, sin and cos of the C library: bits are the same wherever that library
  * is the same. */
