@@ -1,1 +1,17 @@
 # SPDX-License-Identifier: MIT
+libtessera_la_SOURCES += codelets/attend.c
+libtessera_la_SOURCES += codelets/attend_back.c
+libtessera_la_SOURCES += codelets/codelets.h
+libtessera_la_SOURCES += codelets/edge_force.c
+libtessera_la_SOURCES += codelets/embed.c
+libtessera_la_SOURCES += codelets/force.c
+libtessera_la_SOURCES += codelets/geometry.c
+libtessera_la_SOURCES += codelets/glue.c
+libtessera_la_SOURCES += codelets/glue.h
+libtessera_la_SOURCES += codelets/head.c
+libtessera_la_SOURCES += codelets/norm.c
+libtessera_la_SOURCES += codelets/project.c
+libtessera_la_SOURCES += codelets/project_back.c
+libtessera_la_SOURCES += codelets/send_back.c
+libtessera_la_SOURCES += codelets/update.c
+libtessera_la_SOURCES += codelets/update_back.c

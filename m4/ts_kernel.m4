@@ -2,14 +2,14 @@
 #
 # TS_KERNEL_FLAGS: how the kernel sources of models/ are compiled.
 #
-# They are loops over plain arrays of finite numbers whose sums may be reordered within a kernel
-# (never across tiles), so they get -O3 and the parts of -ffast-math that keep NaN and infinity
+# They are loops over plain arrays of finite numbers; sums are reordered only where the source asks
+# (omp simd reduction), and they get -O3 and the parts of -ffast-math that keep NaN and infinity
 # meaningful.  On x86-64 they are compiled three times (base, AVX2, AVX-512) and chosen at start-up.
 AC_DEFUN([TS_KERNEL_FLAGS], [
   TS_KERNEL_CFLAGS=
   AS_IF([test "$enable_debug" = yes], [], [TS_APPEND_FLAGS([TS_KERNEL_CFLAGS], [-O3])])
   TS_APPEND_FLAGS([TS_KERNEL_CFLAGS],
-    [-fno-math-errno -fno-trapping-math -fno-signed-zeros -fassociative-math -freciprocal-math
+    [-fno-math-errno -fno-trapping-math -fno-signed-zeros
      -ffp-contract=fast -fopenmp-simd])
   AC_SUBST([TS_KERNEL_CFLAGS])
 

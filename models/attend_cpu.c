@@ -443,7 +443,7 @@ static inline void send_first(int R, int C, size_t stride, const real *u,
 
 void TS_K(attend_send_back)(const ts_shape *s, const ts_layer *w, const ts_sender_block *b,
                             const void *const *q, const void *const *daggregate,
-                            const void *const *share, const uint8_t *const *active,
+                            const void *const *share, const void *const *active,
                             const void *const *edges, void *dkv, void *scratch_)
 {
   const int H = s->heads, C = s->channels, R = s->rows, A = s->atoms, Hd = H * s->head_dim;
@@ -460,7 +460,7 @@ void TS_K(attend_send_back)(const ts_shape *s, const ts_layer *w, const ts_sende
     for (int i = b->column[a]; i < b->column[a + 1]; i++) {
       const int t = b->tile[i];
       const size_t e = (size_t)b->edge[i], to = (size_t)b->receiver[i];
-      if (!active[t][e]) continue;
+      if (!((const uint8_t *)active[t])[e]) continue;
       const real *alpha = (const real *)share[t] + e * (size_t)(2 * H);
       const real *d = (const real *)daggregate[t] + to * (size_t)C;
       add_heads(H, s->head_dim, alpha + H, (const real *)q[t] + to * (size_t)Hd,

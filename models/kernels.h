@@ -163,7 +163,7 @@ typedef struct ts_kernels {
    * order, edges[] are the receiver tiles' edge arrays (unit vectors). */
   void (*attend_send_back)(const ts_shape *s, const ts_layer *w, const ts_sender_block *b,
                            const void *const *q, const void *const *daggregate,
-                           const void *const *share, const uint8_t *const *active,
+                           const void *const *share, const void *const *active,
                            const void *const *edges, void *dkv, void *scratch);
 
   /** h_out [R,A,C] from h and the aggregate. */

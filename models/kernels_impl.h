@@ -25,7 +25,7 @@ void TS_K(attend_back)(const ts_shape *s, const ts_layer *w, const ts_edge_block
                        void *dq, void *share, void *grad, void *scratch);
 void TS_K(attend_send_back)(const ts_shape *s, const ts_layer *w, const ts_sender_block *b,
                             const void *const *q, const void *const *daggregate,
-                            const void *const *share, const uint8_t *const *active,
+                            const void *const *share, const void *const *active,
                             const void *const *edges, void *dkv, void *scratch);
 void TS_K(update)(const ts_shape *s, const ts_layer *w, const void *h, const void *aggregate,
                   const ts_saved *saved, void *h_out, void *scratch);

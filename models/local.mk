@@ -4,6 +4,15 @@
 # TS_KERNEL_DOUBLE and TS_KERNEL_ISA tell the source which one it is, and it names its functions
 # after them.  All other files of this folder belong to libtessera_la_SOURCES.
 TS_KERNEL_SOURCES =
+TS_KERNEL_SOURCES += models/attend_cpu.c
+TS_KERNEL_SOURCES += models/edge_cpu.c
+TS_KERNEL_SOURCES += models/head_cpu.c
+TS_KERNEL_SOURCES += models/kernel_table_cpu.c
+TS_KERNEL_SOURCES += models/kernels_impl.h
+TS_KERNEL_SOURCES += models/norm_cpu.c
+TS_KERNEL_SOURCES += models/project_cpu.c
+TS_KERNEL_SOURCES += models/real.h
+TS_KERNEL_SOURCES += models/update_cpu.c
 
 TS_KERNEL_LIBS = models/libkernel_f_base.la models/libkernel_d_base.la
 if TS_KERNEL_X86
@@ -54,3 +63,9 @@ libtessera_la_SOURCES += models/seed.c
 libtessera_la_SOURCES += models/seed.h
 libtessera_la_SOURCES += models/tensors.c
 libtessera_la_SOURCES += models/tensors.h
+libtessera_la_SOURCES += models/kernels.c
+libtessera_la_SOURCES += models/kernels.h
+libtessera_la_SOURCES += models/matrix.c
+libtessera_la_SOURCES += models/matrix.h
+libtessera_la_SOURCES += models/model.c
+libtessera_la_SOURCES += models/model.h

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: MIT
+libtessera_la_SOURCES += neighbor/array.c
+libtessera_la_SOURCES += neighbor/array.h
 libtessera_la_SOURCES += neighbor/candidates.c
 libtessera_la_SOURCES += neighbor/cell.c
 libtessera_la_SOURCES += neighbor/cell.h
@@ -25,3 +27,5 @@ libtessera_la_SOURCES += neighbor/search.h
 libtessera_la_SOURCES += neighbor/search_cells.c
 libtessera_la_SOURCES += neighbor/sort.c
 libtessera_la_SOURCES += neighbor/sort.h
+libtessera_la_SOURCES += neighbor/tiles.c
+libtessera_la_SOURCES += neighbor/tiles.h

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The body of a step, shared by md/step.c (order and decisions) and md/epoch.c (arrays, handles,
+ * edges). */
+#ifndef TS_STEP_IMPL_H
+#define TS_STEP_IMPL_H
+
+#include "md/motion.h"
+#include "md/step.h"
+#include "runtime/memory.h"
+
+enum { TSI_LAYERS = TS_MAX_STAGES * TS_MAX_LAYERS };
+
+/** Handles of one tile.  h[k] is the input of layer k (counted over stages), h[layers] the output
+ * of the last; between is the normalised input of a cluster's long stage. */
+typedef struct tsi_tile_data {
+  starpu_data_handle_t x, motion, energy;
+  starpu_data_handle_t h[TSI_LAYERS + 1], between;
+  starpu_data_handle_t q[TSI_LAYERS], kv[TSI_LAYERS], saved[TSI_LAYERS];
+  starpu_data_handle_t sum, dq, dkv, dh, dshort;
+  starpu_data_handle_t edges[TS_MAX_STAGES], grad[TS_MAX_STAGES], pull[TS_MAX_STAGES], share;
+  bool keep; /**< keeps the large intermediates */
+} tsi_tile_data;
+
+struct ts_step {
+  ts_step_params params;
+  const ts_model *model;
+  ts_system *system;
+  ts_shape shape;
+  int layers, ntiles;
+  bool first_order; /**< some layer is */
+
+  double (*f)[3];
+  double (*virial)[9];
+  double (*x_build)[3];
+  double *reference; /**< [n] [eV] */
+
+  ts_edges *edges[TS_MAX_STAGES];
+  ts_tiles *tiles[TS_MAX_STAGES];
+  int32_t *pair[TS_MAX_STAGES]; /**< [E] species pair of every edge */
+  ts_closest *closest;          /**< [stages, tiles] */
+  ts_motion_report *report;     /**< [tiles] */
+  ts_partial *partial;          /**< [tiles] */
+  ts_slice *slice;              /**< [tiles] */
+  double **energy;              /**< [tiles] [A] */
+  uint8_t **active;             /**< [stages, tiles] */
+  tsi_tile_data *tile;          /**< [tiles] */
+  starpu_data_handle_t scratch;
+  size_t scratch_bytes;
+
+  ts_arena *atoms_arena, *edges_arena;
+  size_t edges_bytes;
+
+  ts_program *move, *force;
+  ts_step_now now;
+  int64_t age; /**< steps since the build */
+  int64_t partition_age;
+  ts_step_stats stats;
+};
+
+/** Arrays and handles whose extents depend on the number of atoms alone. */
+int tsi_epoch_atoms_create(ts_step *step);
+
+/** Begin an epoch at the present positions: wrap; with `sort` also reorder along the curve; build
+ * edges, tiles and the arrays on edges.  The programs are gone when it returns. */
+int tsi_epoch_begin(ts_step *step, bool sort);
+
+void tsi_epoch_destroy(ts_step *step);
+
+#endif

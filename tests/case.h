@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A golden file as a system and a seeded model, ready to be evaluated: shared by the tests that
+ * need forces of something known. */
+#ifndef TS_TEST_CASE_H
+#define TS_TEST_CASE_H
+
+#include "md/step.h"
+#include "models/seed.h"
+#include "runtime/engine.h"
+
+typedef struct golden_case {
+  char name[64];
+  ts_model_desc desc;
+  ts_weights *weights;
+  ts_system *system;
+  double energy;       /* [eV] */
+  double *atom_energy; /* [n] by gid */
+  double (*force)[3];  /* [n,3] by gid */
+} golden_case;
+
+/** Read a golden file (a name without '/' is looked up in the test data); exits on failure. */
+golden_case case_read(const char *name);
+void case_release(golden_case *c);
+
+/** The model of a case; exits on failure. */
+ts_model *case_model(const golden_case *c, bool is_double);
+
+/** Parameters of a step for a model, skin as given, everything else default. */
+ts_step_params case_params(const ts_model *model, double skin);
+
+/** Copy results of the last evaluation by gid; any of the arrays may be NULL. */
+void case_results(const ts_step *step, const ts_system *system, double *energy, double (*force)[3]);
+
+/** Total energy [eV] of the last evaluation, summed over gids in double. */
+double case_energy(const ts_step *step, const ts_system *system);
+
+/** Exit with the message of the last failure unless status is 0. */
+void must(int status);
+
+/** Start the engine with `workers` (0: automatic) and a scheduler (NULL: default). */
+ts_engine *case_engine(int workers, const char *scheduler);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Golden systems: energies and forces of the model against recorded values, in double and float.
+ * `golden FILE...` prints the errors of any such file; without arguments it checks the sixteen of
+ * tests/data.  Double: 1e-10 of the energy, 1e-9 of the largest force.  Float: 2e-6 of the atom
+ * energies' scale, 1e-4 of the largest force. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "runtime/memory.h"
+#include "tests/case.h"
+
+static const char *const all[] = {"cutoff-edge",       "kcl64-chain-first",
+                                  "kcl64-chain",       "kcl64-cluster",
+                                  "kcl64-smooth",      "molecule-charged",
+                                  "molecule-first",    "molecule-mixed",
+                                  "molecule-zero",     "pair",
+                                  "slab-zero",         "triclinic-cluster-bell",
+                                  "triclinic-cluster", "triclinic-first",
+                                  "water216-first",    "water64-full"};
+
+typedef struct errors {
+  double energy, atoms, force; /* relative: to |E|, the largest |atom energy|, the largest force */
+} errors;
+
+static errors compare(const golden_case *c, const ts_step *step)
+{
+  errors worst = {0};
+  double *energy, (*force)[3], scale_e = 0, scale_f = 0, total = 0;
+  const int n = c->system->n;
+  must(TSI_NEW(energy, n));
+  must(TSI_NEW(force, n));
+  case_results(step, c->system, energy, force);
+  for (int i = 0; i < n; i++) {
+    total += energy[i];
+    scale_e = fmax(scale_e, fabs(c->atom_energy[i]));
+    worst.atoms = fmax(worst.atoms, fabs(energy[i] - c->atom_energy[i]));
+    for (int k = 0; k < 3; k++) {
+      scale_f = fmax(scale_f, fabs(c->force[i][k]));
+      worst.force = fmax(worst.force, fabs(force[i][k] - c->force[i][k]));
+    }
+    if (!isfinite(energy[i]) || !isfinite(force[i][0] + force[i][1] + force[i][2]))
+      worst.force = INFINITY;
+  }
+  worst.energy = fabs(total - c->energy) / fabs(c->energy);
+  worst.atoms /= scale_e;
+  worst.force /= scale_f;
+  free(energy);
+  free(force);
+  return worst;
+}
+
+/* 1 if the file fails. */
+static int check(const char *name, bool is_double)
+{
+  golden_case c = case_read(name);
+  ts_model *model = case_model(&c, is_double);
+  const ts_step_params params = case_params(model, 0.5);
+  ts_step *step;
+  ts_partial total;
+  must(ts_step_create(&params, c.system, &step));
+  must(ts_step_evaluate(step, 0, &total));
+  const errors e = compare(&c, step);
+  const bool ok =
+      is_double ? e.energy <= 1e-10 && e.force <= 1e-9 : e.atoms <= 2e-6 && e.force <= 1e-4;
+  printf("%-24s %-6s energy %8.1e  atoms %8.1e  force %8.1e  table %8.1e  %s\n", c.name,
+         is_double ? "double" : "float", e.energy, e.atoms, e.force, model->radial_error,
+         ok ? "ok" : "FAILED");
+  ts_step_destroy(&step);
+  ts_model_destroy(&model);
+  case_release(&c);
+  return !ok;
+}
+
+int main(int argc, char **argv)
+{
+  ts_engine *engine = case_engine(0, NULL);
+  const int count = argc > 1 ? argc - 1 : (int)(sizeof all / sizeof all[0]);
+  int failed = 0;
+  for (int i = 0; i < count; i++) {
+    const char *name = argc > 1 ? argv[i + 1] : all[i];
+    failed += check(name, true) + check(name, false);
+  }
+  ts_engine_destroy(&engine);
+  printf("%d of %d failed\n", failed, 2 * count);
+  return failed > 0;
+}
