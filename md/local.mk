@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: MIT
+libtessera_la_SOURCES += md/check.c
+libtessera_la_SOURCES += md/command.h
 libtessera_la_SOURCES += md/elements.c
 libtessera_la_SOURCES += md/elements.h
+libtessera_la_SOURCES += md/epoch.c
+libtessera_la_SOURCES += md/info.c
 libtessera_la_SOURCES += md/integrate.c
 libtessera_la_SOURCES += md/integrate.h
 libtessera_la_SOURCES += md/job.c
@@ -9,6 +13,9 @@ libtessera_la_SOURCES += md/job_print.c
 libtessera_la_SOURCES += md/job_schema.c
 libtessera_la_SOURCES += md/job_schema.h
 libtessera_la_SOURCES += md/job_table.c
+libtessera_la_SOURCES += md/model_command.c
+libtessera_la_SOURCES += md/motion.c
+libtessera_la_SOURCES += md/motion.h
 libtessera_la_SOURCES += md/observe.c
 libtessera_la_SOURCES += md/observe.h
 libtessera_la_SOURCES += md/random.c
@@ -17,6 +24,11 @@ libtessera_la_SOURCES += md/rdf.c
 libtessera_la_SOURCES += md/rdf.h
 libtessera_la_SOURCES += md/report.c
 libtessera_la_SOURCES += md/report.h
+libtessera_la_SOURCES += md/run.c
+libtessera_la_SOURCES += md/run.h
+libtessera_la_SOURCES += md/step.c
+libtessera_la_SOURCES += md/step.h
+libtessera_la_SOURCES += md/step_impl.h
 libtessera_la_SOURCES += md/sum.h
 libtessera_la_SOURCES += md/system.c
 libtessera_la_SOURCES += md/system.h
@@ -27,9 +39,6 @@ libtessera_la_SOURCES += md/xyz.c
 libtessera_la_SOURCES += md/xyz.h
 libtessera_la_SOURCES += md/xyz_header.c
 libtessera_la_SOURCES += md/xyz_header.h
-libtessera_la_SOURCES += md/epoch.c
-libtessera_la_SOURCES += md/motion.c
-libtessera_la_SOURCES += md/motion.h
-libtessera_la_SOURCES += md/step.c
-libtessera_la_SOURCES += md/step.h
-libtessera_la_SOURCES += md/step_impl.h
+
+# where `tessera model convert` finds its script
+AM_CPPFLAGS += -DTS_DATA_DIR='"$(pkgdatadir)"' -DTS_SOURCE_TREE='"$(abs_top_srcdir)"'
