@@ -283,7 +283,8 @@ int ts_rdf_write(const ts_rdf *rdf, const char *path)
   }
   write_header(rdf, aside.file);
   for (int32_t k = 0; k < rdf->bins; k++) {
-    put_number(aside.file, (k + 0.5) * rdf->bin);
+    put_number(aside.file,
+               rint(1e9 * (k + 0.5) * rdf->bin) / 1e9); /* 0.075, not 0.07500000000000001 */
     for (int p = 0; p < rdf->npairs; p++)
       write_pair(rdf, p, k, &sum[p], aside.file);
     fputc('\n', aside.file);
