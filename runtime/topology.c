@@ -102,7 +102,7 @@ static double read_quota(void)
 
 static int read_loaded(hwloc_topology_t topology, hwloc_bitmap_t mask, ts_topology *out)
 {
-  if (hwloc_get_cpubind(topology, mask, HWLOC_CPUBIND_PROCESS) || hwloc_bitmap_iszero(mask))
+  if (hwloc_get_cpubind(topology, mask, HWLOC_CPUBIND_THREAD) || hwloc_bitmap_iszero(mask))
     hwloc_bitmap_copy(mask, hwloc_topology_get_allowed_cpuset(topology));
   TS_TRY(list_cores(topology, mask, out));
   out->threads = count_touched(topology, HWLOC_OBJ_PU, mask);
