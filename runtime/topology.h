@@ -27,8 +27,9 @@ typedef struct ts_topology {
 } ts_topology;
 
 /** Look at the machine and at the binding of the calling thread, which is the process's where
- * called from the main thread (libraries may have started threads with masks of their own).  Not
- * collective. \return 0 or TS_ERR_SYSTEM. */
+ * called from the main thread (libraries may have started threads with masks of their own).
+ * Not collective.
+ * \return 0 or TS_ERR_SYSTEM. */
 int ts_topology_read(ts_topology *out);
 
 /** CPU workers that one of `sharers` processes with these same allowed cores should run: its part
