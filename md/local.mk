@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: MIT
 libtessera_la_SOURCES += md/check.c
+libtessera_la_SOURCES += md/checkpoint.c
+libtessera_la_SOURCES += md/checkpoint.h
+libtessera_la_SOURCES += md/checkpoint_impl.h
+libtessera_la_SOURCES += md/checkpoint_read.c
+libtessera_la_SOURCES += md/checkpoint_write.c
 libtessera_la_SOURCES += md/command.h
 libtessera_la_SOURCES += md/elements.c
 libtessera_la_SOURCES += md/elements.h
 libtessera_la_SOURCES += md/epoch.c
+libtessera_la_SOURCES += md/h5.c
+libtessera_la_SOURCES += md/h5.h
 libtessera_la_SOURCES += md/info.c
 libtessera_la_SOURCES += md/integrate.c
 libtessera_la_SOURCES += md/integrate.h

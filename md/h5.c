@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Identifiers live as long as one call: a file has a dozen datasets and gets a few rows a second,
+ * so opening by name costs nothing that anyone could measure. */
+#include "md/h5.h"
+
+#include "runtime/error.h"
+
+#include <hdf5.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct tsi_h5 {
+  hid_t id;
+  hid_t transfer; /* how raw data are moved: collectively on several ranks */
+  char *path;
+};
+
+/* ---- errors ---- */
+
+typedef struct reason {
+  char text[256];
+} reason;
+
+/* Called from the innermost error outwards: keep the first. */
+static herr_t keep_first(unsigned n, const H5E_error2_t *error, void *data)
+{
+  reason *why = data;
+  if (n == 0) snprintf(why->text, sizeof why->text, "%s", error->desc ? error->desc : "");
+  return 0;
+}
+
+static int fail(const char *path, const char *object, const char *what)
+{
+  reason why = {"no reason given"};
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_first, &why);
+  return tsi_fail(TS_ERR_HDF5, "%s%s%s: cannot %s: %s", path, *object ? ", " : "", object, what,
+                  why.text);
+}
+
+/* ---- files ---- */
+
+static hid_t access_list(MPI_Comm comm, bool parallel)
+{
+  const hid_t list = H5Pcreate(H5P_FILE_ACCESS);
+  if (list < 0) return list;
+  herr_t bad = H5Pset_fclose_degree(list, H5F_CLOSE_STRONG);
+  if (parallel) bad |= H5Pset_fapl_mpio(list, comm, MPI_INFO_NULL);
+#if H5_VERSION_GE(1, 10, 7)
+  bad |= H5Pset_file_locking(list, 0, 1); /* readers may look while we write */
+#endif
+  if (bad < 0) {
+    H5Pclose(list);
+    return -1;
+  }
+  return list;
+}
+
+static hid_t creation_list(int64_t user_block)
+{
+  const hid_t list = H5Pcreate(H5P_FILE_CREATE);
+  if (list >= 0 && user_block && H5Pset_userblock(list, (hsize_t)user_block) < 0) {
+    H5Pclose(list);
+    return -1;
+  }
+  return list;
+}
+
+static hid_t open_id(const char *path, bool create, int64_t user_block, hid_t access)
+{
+  if (!create) return H5Fopen(path, H5F_ACC_RDWR, access);
+  const hid_t creation = creation_list(user_block);
+  if (creation < 0) return creation;
+  const hid_t id = H5Fcreate(path, H5F_ACC_TRUNC, creation, access);
+  H5Pclose(creation);
+  return id;
+}
+
+static int open_file(const char *path, MPI_Comm comm, bool create, int64_t user_block, tsi_h5 **out)
+{
+  int started = 0, ranks = 1;
+  *out = NULL;
+  MPI_Initialized(&started);
+  if (started) MPI_Comm_size(comm, &ranks);
+  H5Eset_auto2(H5E_DEFAULT, NULL, NULL); /* we say it ourselves */
+  tsi_h5 *file = calloc(1, sizeof *file);
+  if (!file || !(file->path = strdup(path))) {
+    free(file);
+    return tsi_fail(TS_ERR_MEMORY, "%s: no memory to open it", path);
+  }
+  file->transfer = H5Pcreate(H5P_DATASET_XFER);
+  if (ranks > 1) H5Pset_dxpl_mpio(file->transfer, H5FD_MPIO_COLLECTIVE);
+  const hid_t access = access_list(comm, ranks > 1);
+  file->id = access < 0 ? access : open_id(path, create, user_block, access);
+  int status = 0;
+  if (file->id < 0) status = fail(path, "", create ? "create it" : "open it");
+  if (access >= 0) H5Pclose(access);
+  if (status) {
+    tsi_h5_close(&file);
+    return status;
+  }
+  *out = file;
+  return 0;
+}
+
+int tsi_h5_create(const char *path, MPI_Comm comm, int64_t user_block, tsi_h5 **out)
+{
+  return open_file(path, comm, true, user_block, out);
+}
+
+int tsi_h5_open(const char *path, MPI_Comm comm, tsi_h5 **out)
+{
+  return open_file(path, comm, false, 0, out);
+}
+
+int tsi_h5_flush(tsi_h5 *file)
+{
+  return H5Fflush(file->id, H5F_SCOPE_LOCAL) < 0 ? fail(file->path, "", "flush it") : 0;
+}
+
+int tsi_h5_close(tsi_h5 **file)
+{
+  tsi_h5 *f = *file;
+  if (!f) return 0;
+  int status = 0;
+  if (f->transfer >= 0) H5Pclose(f->transfer);
+  if (f->id >= 0 && H5Fclose(f->id) < 0) status = fail(f->path, "", "close it");
+  free(f->path);
+  free(f);
+  *file = NULL;
+  return status;
+}
+
+/* ---- groups, links, attributes ---- */
+
+bool tsi_h5_has(tsi_h5 *file, const char *path)
+{
+  char part[256];
+  for (size_t end = 1; end < sizeof part; ++end) { /* every parent first, as HDF5 wants it */
+    if (path[end] && path[end] != '/') continue;
+    snprintf(part, sizeof part, "%.*s", (int)end, path);
+    if (H5Lexists(file->id, part, H5P_DEFAULT) <= 0) return false;
+    if (!path[end]) return true;
+  }
+  return false;
+}
+
+int tsi_h5_group(tsi_h5 *file, const char *path)
+{
+  const hid_t id = H5Gcreate2(file->id, path, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  return id < 0 || H5Gclose(id) < 0 ? fail(file->path, path, "create the group") : 0;
+}
+
+int tsi_h5_link(tsi_h5 *file, const char *target, const char *path)
+{
+  const herr_t bad = H5Lcreate_hard(file->id, target, file->id, path, H5P_DEFAULT, H5P_DEFAULT);
+  return bad < 0 ? fail(file->path, path, "create the link") : 0;
+}
+
+/* An attribute of `count` values (a single one for 0) of memory and file type `type`. */
+static int put_attribute(tsi_h5 *file, const char *path, const char *name, hid_t type, int count,
+                         const void *data)
+{
+  const hsize_t dim = (hsize_t)count;
+  const hid_t object = H5Oopen(file->id, path, H5P_DEFAULT);
+  const hid_t space = count ? H5Screate_simple(1, &dim, NULL) : H5Screate(H5S_SCALAR);
+  const hid_t id = object < 0 || space < 0
+                       ? -1
+                       : H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+  int status = 0;
+  if (id < 0 || H5Awrite(id, type, data) < 0) status = fail(file->path, path, "write an attribute");
+  if (id >= 0) H5Aclose(id);
+  if (space >= 0) H5Sclose(space);
+  if (object >= 0) H5Oclose(object);
+  return status;
+}
+
+/* Strings of a fixed length: readable everywhere, and the same bytes for the same text. */
+static hid_t string_type(size_t size)
+{
+  const hid_t type = H5Tcopy(H5T_C_S1);
+  H5Tset_size(type, size ? size : 1);
+  H5Tset_strpad(type, H5T_STR_NULLPAD);
+  return type;
+}
+
+int tsi_h5_put_text(tsi_h5 *file, const char *path, const char *name, const char *text)
+{
+  const hid_t type = string_type(strlen(text));
+  const int status = put_attribute(file, path, name, type, 0, text);
+  H5Tclose(type);
+  return status;
+}
+
+int tsi_h5_put_texts(tsi_h5 *file, const char *path, const char *name, int count,
+                     const char *const *texts)
+{
+  size_t size = 1;
+  for (int i = 0; i < count; ++i)
+    size = strlen(texts[i]) > size ? strlen(texts[i]) : size;
+  char *packed = calloc((size_t)count, size);
+  if (!packed) return tsi_fail(TS_ERR_MEMORY, "%s: no memory for an attribute", file->path);
+  for (int i = 0; i < count; ++i)
+    memcpy(packed + (size_t)i * size, texts[i], strlen(texts[i]));
+  const hid_t type = string_type(size);
+  const int status = put_attribute(file, path, name, type, count, packed);
+  H5Tclose(type);
+  free(packed);
+  return status;
+}
+
+int tsi_h5_put_ints(tsi_h5 *file, const char *path, const char *name, int count,
+                    const int32_t *values)
+{
+  return put_attribute(file, path, name, H5T_NATIVE_INT32, count, values);
+}
+
+/* ---- datasets ---- */
+
+static hid_t native(tsi_h5_type type)
+{
+  switch (type) {
+    case TSI_H5_DOUBLE:
+      return H5T_NATIVE_DOUBLE;
+    case TSI_H5_INT64:
+      return H5T_NATIVE_INT64;
+    case TSI_H5_INT32:
+      return H5T_NATIVE_INT32;
+    case TSI_H5_UINT8:
+      return H5T_NATIVE_UINT8;
+  }
+  return -1;
+}
+
+tsi_h5_block tsi_h5_whole(int rank, int64_t dim0, int64_t dim1, int64_t dim2)
+{
+  return (tsi_h5_block){rank, {dim0, dim1, dim2}, {0, 0, 0}, {dim0, dim1, dim2}};
+}
+
+static void sizes(const int64_t *from, hsize_t *to)
+{
+  for (int k = 0; k < TSI_H5_RANK; ++k)
+    to[k] = (hsize_t)from[k];
+}
+
+/* No time stamps, no fill values, space at once: equal contents give equal bytes. */
+static hid_t dataset_list(void)
+{
+  const hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_obj_track_times(list, 0);
+  H5Pset_fill_time(list, H5D_FILL_TIME_NEVER);
+  H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY);
+  return list;
+}
+
+static hid_t open_dataset(tsi_h5 *file, const char *path)
+{
+  const hid_t list = H5Pcreate(H5P_DATASET_ACCESS);
+  H5Pset_chunk_cache(list, 0, 0, 0.0);
+  const hid_t id = H5Dopen2(file->id, path, list);
+  H5Pclose(list);
+  return id;
+}
+
+/* Move a block between memory and the open dataset. */
+static herr_t transfer(tsi_h5 *file, hid_t dataset, tsi_h5_type type, const tsi_h5_block *block,
+                       void *get, const void *put)
+{
+  hsize_t start[TSI_H5_RANK], count[TSI_H5_RANK];
+  sizes(block->start, start);
+  sizes(block->count, count);
+  const hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(block->rank, count, NULL);
+  herr_t bad = space < 0 || memory < 0 ? -1 : 0;
+  if (!bad) bad = H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
+  if (!bad && put) bad = H5Dwrite(dataset, native(type), memory, space, file->transfer, put);
+  if (!bad && get) bad = H5Dread(dataset, native(type), memory, space, file->transfer, get);
+  if (space >= 0) H5Sclose(space);
+  if (memory >= 0) H5Sclose(memory);
+  return bad;
+}
+
+static int create_dataset(tsi_h5 *file, const char *path, tsi_h5_type type, int rank,
+                          const hsize_t *dim, const hsize_t *most, hid_t list, hid_t *out)
+{
+  const hid_t space = H5Screate_simple(rank, dim, most);
+  *out = space < 0
+             ? -1
+             : H5Dcreate2(file->id, path, native(type), space, H5P_DEFAULT, list, H5P_DEFAULT);
+  if (space >= 0) H5Sclose(space);
+  H5Pclose(list);
+  return *out < 0 ? fail(file->path, path, "create it") : 0;
+}
+
+int tsi_h5_put(tsi_h5 *file, const char *path, tsi_h5_type type, const tsi_h5_block *block,
+               const void *data)
+{
+  hid_t id;
+  hsize_t dim[TSI_H5_RANK];
+  sizes(block->dim, dim);
+  TS_TRY(create_dataset(file, path, type, block->rank, dim, NULL, dataset_list(), &id));
+  const herr_t bad = transfer(file, id, type, block, NULL, data);
+  int status = bad < 0 ? fail(file->path, path, "write it") : 0;
+  H5Dclose(id);
+  return status;
+}
+
+int tsi_h5_grow(tsi_h5 *file, const char *path, tsi_h5_type type, const tsi_h5_block *block,
+                int64_t depth)
+{
+  /* a chunk holds less than 4 GiB; larger rows are cut along the atoms */
+  enum { WIDEST = 1 << 25 };
+  hid_t id;
+  hsize_t dim[TSI_H5_RANK], most[TSI_H5_RANK], chunk[TSI_H5_RANK];
+  sizes(block->dim, dim);
+  memcpy(most, dim, sizeof most);
+  memcpy(chunk, dim, sizeof chunk);
+  dim[0] = 0;
+  most[0] = H5S_UNLIMITED;
+  chunk[0] = (hsize_t)depth;
+  if (chunk[1] > WIDEST) chunk[1] = WIDEST;
+  const hid_t list = dataset_list();
+  H5Pset_chunk(list, block->rank, chunk);
+  TS_TRY(create_dataset(file, path, type, block->rank, dim, most, list, &id));
+  H5Dclose(id);
+  return 0;
+}
+
+/* Set the number of rows; the other dimensions stay. */
+static herr_t set_rows(hid_t dataset, int64_t rows)
+{
+  hsize_t dim[TSI_H5_RANK];
+  const hid_t space = H5Dget_space(dataset);
+  if (space < 0) return -1;
+  const bool fits = H5Sget_simple_extent_ndims(space) <= TSI_H5_RANK &&
+                    H5Sget_simple_extent_dims(space, dim, NULL) > 0;
+  H5Sclose(space);
+  dim[0] = (hsize_t)rows;
+  return fits ? H5Dset_extent(dataset, dim) : -1;
+}
+
+int tsi_h5_append(tsi_h5 *file, const char *path, tsi_h5_type type, int64_t row,
+                  const tsi_h5_block *block, const void *data)
+{
+  tsi_h5_block at = *block;
+  at.start[0] = row;
+  at.count[0] = 1;
+  const hid_t id = open_dataset(file, path);
+  if (id < 0) return fail(file->path, path, "open it");
+  int status = 0;
+  if (set_rows(id, row + 1) < 0 || transfer(file, id, type, &at, NULL, data) < 0 ||
+      H5Dflush(id) < 0)
+    status = fail(file->path, path, "append to it");
+  H5Dclose(id);
+  return status;
+}
+
+int tsi_h5_cut(tsi_h5 *file, const char *path, int64_t rows)
+{
+  const hid_t id = open_dataset(file, path);
+  if (id < 0) return fail(file->path, path, "open it");
+  const int status = set_rows(id, rows) < 0 ? fail(file->path, path, "cut it") : 0;
+  H5Dclose(id);
+  return status;
+}
+
+int tsi_h5_shape(tsi_h5 *file, const char *path, tsi_h5_block *out)
+{
+  hsize_t dim[TSI_H5_RANK] = {1, 1, 1};
+  const hid_t id = open_dataset(file, path), space = id < 0 ? -1 : H5Dget_space(id);
+  const int rank = space < 0 ? -1 : H5Sget_simple_extent_ndims(space);
+  const bool fits =
+      rank >= 1 && rank <= TSI_H5_RANK && H5Sget_simple_extent_dims(space, dim, NULL) == rank;
+  int status = 0;
+  if (!fits) status = fail(file->path, path, "read its shape");
+  *out = tsi_h5_whole(rank, (int64_t)dim[0], (int64_t)dim[1], (int64_t)dim[2]);
+  if (space >= 0) H5Sclose(space);
+  if (id >= 0) H5Dclose(id);
+  return status;
+}
+
+int tsi_h5_get(tsi_h5 *file, const char *path, tsi_h5_type type, const tsi_h5_block *block,
+               void *data)
+{
+  const hid_t id = open_dataset(file, path);
+  if (id < 0) return fail(file->path, path, "open it");
+  const int status =
+      transfer(file, id, type, block, data, NULL) < 0 ? fail(file->path, path, "read it") : 0;
+  H5Dclose(id);
+  return status;
+}
+
+/* ---- where raw data lie ---- */
+
+static int add_span(tsi_h5_span **spans, int64_t *count, haddr_t offset, hsize_t size)
+{
+  if (offset == HADDR_UNDEF || !size) return 0;
+  if ((*count & (*count - 1)) == 0) { /* room doubles at powers of two */
+    tsi_h5_span *more = realloc(*spans, sizeof **spans * (size_t)(*count ? 2 * *count : 1));
+    if (!more) return tsi_fail(TS_ERR_MEMORY, "no memory for %ld parts of a file", (long)*count);
+    *spans = more;
+  }
+  (*spans)[(*count)++] = (tsi_h5_span){(int64_t)offset, (int64_t)size};
+  return 0;
+}
+
+/* The chunks of all rows from `first` on. */
+static int chunk_spans(tsi_h5 *file, const char *path, hid_t id, const tsi_h5_block *shape,
+                       int64_t first, tsi_h5_span **spans, int64_t *count)
+{
+  hsize_t chunk[TSI_H5_RANK] = {1, 1, 1}, at[TSI_H5_RANK], size = 0;
+  const hid_t list = H5Dget_create_plist(id);
+  const int rank = H5Pget_chunk(list, TSI_H5_RANK, chunk);
+  H5Pclose(list);
+  if (rank < 1) return fail(file->path, path, "read its chunks");
+  const hsize_t rows = (hsize_t)shape->dim[0], columns = (hsize_t)shape->dim[1];
+  for (at[0] = (hsize_t)first / chunk[0] * chunk[0]; at[0] < rows; at[0] += chunk[0])
+    for (at[1] = at[2] = 0; at[1] < columns; at[1] += chunk[1]) {
+      unsigned filters;
+      haddr_t offset = HADDR_UNDEF;
+      if (H5Dget_chunk_info_by_coord(id, at, &filters, &offset, &size) < 0)
+        return fail(file->path, path, "find its chunks");
+      TS_TRY(add_span(spans, count, offset, size));
+    }
+  return 0;
+}
+
+int tsi_h5_spans(tsi_h5 *file, const char *path, int64_t first, tsi_h5_span **spans, int64_t *count)
+{
+  tsi_h5_block shape;
+  TS_TRY(tsi_h5_shape(file, path, &shape));
+  const hid_t id = open_dataset(file, path);
+  if (id < 0) return fail(file->path, path, "open it");
+  const hid_t list = H5Dget_create_plist(id);
+  const H5D_layout_t layout = H5Pget_layout(list);
+  H5Pclose(list);
+  const int status = layout == H5D_CHUNKED
+                         ? chunk_spans(file, path, id, &shape, first, spans, count)
+                         : add_span(spans, count, H5Dget_offset(id), H5Dget_storage_size(id));
+  H5Dclose(id);
+  return status;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The only door to HDF5.  Objects are named by path; types and shapes are those that trajectories
+ * and checkpoints need.  On one rank the file is opened as usual, on several through MPI-IO, and
+ * then every call is collective.  HDF5 is not thread-safe: one thread at a time.
+ *
+ * Datasets either have a fixed size (written once) or grow along their first dimension by one row
+ * at a time.  A growing dataset keeps several rows in one chunk, and HDF5's own cache of chunks is
+ * off, so a new row inside a chunk is one write of data and one small rewrite of the dataset's
+ * header. Only a row that begins a new chunk changes more (see md/h5_undo.h).
+ *
+ * All functions return 0, TS_ERR_HDF5 with HDF5's own reason, or TS_ERR_MEMORY. */
+#ifndef TS_H5_H
+#define TS_H5_H
+
+#include <mpi.h>
+
+#include "runtime/types.h"
+
+typedef struct tsi_h5 tsi_h5;
+
+typedef enum tsi_h5_type { TSI_H5_DOUBLE, TSI_H5_INT64, TSI_H5_INT32, TSI_H5_UINT8 } tsi_h5_type;
+
+enum { TSI_H5_RANK = 3 };
+
+/** A part of the file that holds raw data. */
+typedef struct tsi_h5_span {
+  int64_t offset, size;
+} tsi_h5_span;
+
+/** Shape and place of what one call touches; unused dimensions are 1. */
+typedef struct tsi_h5_block {
+  int rank;
+  int64_t dim[TSI_H5_RANK];   /* of the whole dataset (growing ones: dim[0] is ignored) */
+  int64_t start[TSI_H5_RANK]; /* of the part that this rank gives or takes */
+  int64_t count[TSI_H5_RANK];
+} tsi_h5_block;
+
+/** A block that is the whole of a dataset of these dimensions. */
+tsi_h5_block tsi_h5_whole(int rank, int64_t dim0, int64_t dim1, int64_t dim2);
+
+/** Create a file, replacing an old one; `user_block` bytes in front are left to the caller (0, or a
+ * power of two from 512).  Collective on comm.
+ * \param [out] out  Owned by the caller: tsi_h5_close(); NULL on failure. */
+int tsi_h5_create(const char *path, MPI_Comm comm, int64_t user_block, tsi_h5 **out);
+
+/** Open a file for reading and writing; other programs may read it meanwhile.  Collective. */
+int tsi_h5_open(const char *path, MPI_Comm comm, tsi_h5 **out);
+
+/** Hand everything to the operating system. */
+int tsi_h5_flush(tsi_h5 *file);
+
+/** Accepts NULL, sets *file to NULL. */
+int tsi_h5_close(tsi_h5 **file);
+
+bool tsi_h5_has(tsi_h5 *file, const char *path);
+int tsi_h5_group(tsi_h5 *file, const char *path);
+/** A second name for an object. */
+int tsi_h5_link(tsi_h5 *file, const char *target, const char *path);
+
+/** Attributes of an object: text, several texts, int32 numbers. */
+int tsi_h5_put_text(tsi_h5 *file, const char *path, const char *name, const char *text);
+int tsi_h5_put_texts(tsi_h5 *file, const char *path, const char *name, int count,
+                     const char *const *texts);
+int tsi_h5_put_ints(tsi_h5 *file, const char *path, const char *name, int count,
+                    const int32_t *values);
+
+/** Create a dataset of fixed size and write this rank's block of it. */
+int tsi_h5_put(tsi_h5 *file, const char *path, tsi_h5_type type, const tsi_h5_block *block,
+               const void *data);
+
+/** Create a growing dataset of no rows, `depth` rows to a chunk. */
+int tsi_h5_grow(tsi_h5 *file, const char *path, tsi_h5_type type, const tsi_h5_block *block,
+                int64_t depth);
+
+/** Write row `row` of a growing dataset, the first one behind its end; block->start[0] and count[0]
+ * are ignored.  The row has reached the operating system when this returns. */
+int tsi_h5_append(tsi_h5 *file, const char *path, tsi_h5_type type, int64_t row,
+                  const tsi_h5_block *block, const void *data);
+
+/** Cut a growing dataset to its first `rows` rows. */
+int tsi_h5_cut(tsi_h5 *file, const char *path, int64_t rows);
+
+/** Shape of a dataset; block->start is 0 and count is dim. */
+int tsi_h5_shape(tsi_h5 *file, const char *path, tsi_h5_block *out);
+
+/** Read this rank's block (start, count) of a dataset, converted to `type`. */
+int tsi_h5_get(tsi_h5 *file, const char *path, tsi_h5_type type, const tsi_h5_block *block,
+               void *data);
+
+/** Where a dataset's raw data lie in the file: its chunks from the one of row `first` on, or the
+ * whole of a fixed dataset.
+ * \param [in,out] spans  [*count] array from malloc (NULL at first); the new ones are added. */
+int tsi_h5_spans(tsi_h5 *file, const char *path, int64_t first, tsi_h5_span **spans,
+                 int64_t *count);
+
+#endif
