@@ -1,3 +1,16 @@
 # SPDX-License-Identifier: MIT
 dist_man_MANS += docs/tessera.1
+EXTRA_DIST += docs/job-file.md
 EXTRA_DIST += docs/units.md
+
+# the JSON Schema of job files, for editors
+pkgdata_DATA += job.schema.json
+CLEANFILES += job.schema.json
+job.schema.json: tessera$(EXEEXT)
+	$(AM_V_GEN)./tessera$(EXEEXT) schema >$@.part && mv $@.part $@
+
+# the program knows the keys; the installed schema is what it prints
+nodist_pkgdata_DATA = docs/job.schema.json
+CLEANFILES += docs/job.schema.json
+docs/job.schema.json: tessera$(EXEEXT)
+	$(AM_V_GEN)$(MKDIR_P) docs && ./tessera schema >$@-t && mv $@-t $@

@@ -12,6 +12,7 @@
 #define FROM(low, high) .min = (low), .max = (high)
 #define ABOVE(low, high) .min = (low), .max = (high), .above = true
 #define NO_LIMIT INFINITY
+#define MANY_STEPS 1e12 /* sums of two such numbers are far from overflow */
 
 static const tsi_job_word tasks[] = {
     {"md", TS_TASK_MD, false}, {"energy", TS_TASK_ENERGY, false}, {"relax", -1, true}, {0}};
@@ -63,7 +64,7 @@ const tsi_job_key tsi_job_keys[] = {
     {.path = "steps",
      .type = TSI_JOB_INTEGER,
      AT(steps),
-     FROM(0, NO_LIMIT),
+     FROM(0, MANY_STEPS),
      .fallback = "2000",
      .doc = "Steps of the whole run, resumed parts included"},
     {.path = "timestep_fs",
@@ -279,7 +280,7 @@ const tsi_job_key tsi_job_keys[] = {
     {.path = "output.log_every",
      .type = TSI_JOB_INTEGER,
      AT(output.log_every),
-     FROM(1, NO_LIMIT),
+     FROM(1, MANY_STEPS),
      .fallback = "10",
      .doc = "Steps between lines of the log and of log.csv"},
     {.path = "output.trajectory", .type = TSI_JOB_SECTION, .doc = "Frames of the atoms"},
@@ -292,7 +293,7 @@ const tsi_job_key tsi_job_keys[] = {
     {.path = "output.trajectory.every",
      .type = TSI_JOB_INTEGER,
      AT(output.trajectory.every),
-     FROM(0, NO_LIMIT),
+     FROM(0, MANY_STEPS),
      .fallback = "50",
      .doc = "Steps between frames; 0: no trajectory"},
     {.path = "output.trajectory.velocities",
@@ -315,7 +316,7 @@ const tsi_job_key tsi_job_keys[] = {
     {.path = "output.checkpoint.every",
      .type = TSI_JOB_INTEGER,
      AT(output.checkpoint.every),
-     FROM(0, NO_LIMIT),
+     FROM(0, MANY_STEPS),
      .fallback = "500",
      .doc = "Steps between checkpoints; 0: only at the end and when stopped early"},
     {.path = "output.checkpoint.keep",
@@ -354,7 +355,7 @@ const tsi_job_key tsi_job_keys[] = {
     {.path = "output.rdf.every",
      .type = TSI_JOB_INTEGER,
      AT(output.rdf.every),
-     FROM(0, NO_LIMIT),
+     FROM(0, MANY_STEPS),
      .fallback = "50",
      .doc = "Steps between the frames that are counted; 0: none"},
 

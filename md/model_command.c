@@ -153,7 +153,7 @@ static int seed(int argc, char **argv)
 /* Where the script is: installed, else in the source tree that this program was built from. */
 static const char *find_script(void)
 {
-  static const char *const places[] = {TS_DATA_DIR "/convert_checkpoint.py",
+  static const char *const places[] = {TS_DATA_DIR "/tools/convert_checkpoint.py",
                                        TS_SOURCE_TREE "/tools/convert_checkpoint.py"};
   for (size_t i = 0; i < sizeof places / sizeof *places; ++i)
     if (!access(places[i], R_OK)) return places[i];
@@ -165,7 +165,7 @@ static int convert(int argc, char **argv)
 {
   const char *script = find_script();
   if (!script)
-    return tsi_fail(TS_ERR_SYSTEM, "model convert: %s/convert_checkpoint.py is missing",
+    return tsi_fail(TS_ERR_SYSTEM, "model convert: %s/tools/convert_checkpoint.py is missing",
                     TS_DATA_DIR);
   char **words = calloc((size_t)argc + 3, sizeof *words);
   if (!words) return tsi_fail(TS_ERR_MEMORY, "model convert: no memory");

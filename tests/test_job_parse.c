@@ -77,9 +77,10 @@ static void test_root_keys(void **state)
   wrong("\"task\": \"dance\"", "job.json:3: task is \"dance\"; expected \"md\" or \"energy\"");
   wrong("\"task\": 1", "task is 1");
   not_yet("\"task\": \"relax\"", "task: \"relax\" is not supported in this version");
-  wrong("\"steps\": -1", "steps is -1; expected an integer, at least 0");
+  wrong("\"steps\": -1", "steps is -1; expected an integer from 0 to 1000000000000");
   wrong("\"steps\": 1.5", "steps is 1.5");
-  wrong("\"steps\": 9223372036854775808", "steps is 9");
+  wrong("\"steps\": 1000000000001", "steps is 1000000000001");
+  wrong("\"velocities\": {\"seed\": 9223372036854775808}", "velocities.seed is 9");
   wrong("\"steps\": \"10\"", "steps is \"10\"");
   wrong("\"timestep_fs\": 0", "expected a number above 0, at most 20");
   wrong("\"timestep_fs\": 20.001", "timestep_fs is 20.001");

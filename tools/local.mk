@@ -5,3 +5,5 @@ EXTRA_DIST += tools/install-dependencies
 EXTRA_DIST += tools/make-test-venv
 EXTRA_DIST += tools/run-example
 EXTRA_DIST += tools/run-tests
+# found there by `tessera model convert`
+nobase_dist_pkgdata_DATA += tools/convert_checkpoint.py
