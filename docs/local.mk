@@ -8,9 +8,3 @@ pkgdata_DATA += job.schema.json
 CLEANFILES += job.schema.json
 job.schema.json: tessera$(EXEEXT)
 	$(AM_V_GEN)./tessera$(EXEEXT) schema >$@.part && mv $@.part $@
-
-# the program knows the keys; the installed schema is what it prints
-nodist_pkgdata_DATA = docs/job.schema.json
-CLEANFILES += docs/job.schema.json
-docs/job.schema.json: tessera$(EXEEXT)
-	$(AM_V_GEN)$(MKDIR_P) docs && ./tessera schema >$@-t && mv $@-t $@
