@@ -10,6 +10,7 @@ dist_check_SCRIPTS += tests/check_format.sh
 dist_check_SCRIPTS += tests/check_symbols.sh
 dist_check_SCRIPTS += tests/run_fuzz.sh
 dist_check_SCRIPTS += tests/test_main_cli.sh
+dist_check_SCRIPTS += tests/test_convert.py
 dist_check_SCRIPTS += tests/test_schema.py
 EXTRA_DIST += tests/fuzz_job.c
 EXTRA_DIST += tests/fuzz_json.c
