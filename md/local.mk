@@ -49,3 +49,6 @@ libtessera_la_SOURCES += md/xyz_header.h
 
 # where `tessera model convert` finds its script
 AM_CPPFLAGS += -DTS_DATA_DIR='"$(pkgdatadir)"' -DTS_SOURCE_TREE='"$(abs_top_srcdir)"'
+libtessera_la_SOURCES += md/run_impl.h
+libtessera_la_SOURCES += md/run_output.c
+libtessera_la_SOURCES += md/run_resume.c

@@ -1,12 +1,361 @@
 /* SPDX-License-Identifier: MIT
  *
- * One job from start to end. */
+ * One job from start to end: start what it needs, make or resume the state, loop over the steps,
+ * leave everything in order, whatever happened. */
 #include "md/run.h"
 
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "md/run_impl.h"
+#include "md/ts_units.h"
+#include "md/velocities.h"
+#include "md/xyz.h"
+#include "models/tensors.h"
+#include "runtime/crc64.h"
 #include "runtime/error.h"
+#include "runtime/log.h"
+
+/* ---- signals: the loop looks at one flag */
+
+static volatile sig_atomic_t signal_seen;
+
+static void note_signal(int number)
+{
+  signal_seen = number;
+}
+
+static void catch_signals(void)
+{
+  const int numbers[] = {SIGTERM, SIGINT, SIGUSR1};
+  struct sigaction action = {.sa_handler = note_signal, .sa_flags = SA_RESTART};
+  signal_seen = 0;
+  sigemptyset(&action.sa_mask);
+  for (int i = 0; i < 3; i++)
+    sigaction(numbers[i], &action, NULL);
+}
+
+/* ---- start */
+
+static int start_engine(tsi_run *run)
+{
+  ts_topology topology;
+  ts_engine_params params;
+  char text[512];
+  int share;
+  TS_TRY(ts_world_create(&run->world));
+  ts_log_set_rank(ts_world_rank(run->world));
+  if (ts_world_size(run->world) > 1)
+    return tsi_fail(TS_ERR_UNSUPPORTED,
+                    "%d ranks were started; this version runs on one (mpirun -n 1)",
+                    ts_world_size(run->world));
+  TS_TRY(ts_topology_read(&topology));
+  ts_engine_params_init(&params);
+  params.workers = (int)run->job->execution.workers;
+  params.scheduler = run->job->execution.scheduler;
+  TS_TRY(ts_world_share(run->world, &topology, &params.local_ranks, &share));
+  TS_TRY(ts_engine_create(&topology, &params, &run->engine));
+  ts_topology_describe(&topology, text, sizeof text);
+  ts_log(TS_LOG_INFO, "machine: %s", text);
+  ts_engine_describe(run->engine, text, sizeof text);
+  ts_log(TS_LOG_INFO, "engine: %s", text);
+  return 0;
+}
+
+/* A digest of the weight file, so that a checkpoint knows its model. */
+static int digest_file(const char *path, char *out, size_t size)
+{
+  char block[65536];
+  tsi_crc64 crc;
+  FILE *file = fopen(path, "rb");
+  if (!file) return tsi_fail(TS_ERR_INPUT, "%s: cannot open", path);
+  tsi_crc64_begin(&crc);
+  for (size_t got; (got = fread(block, 1, sizeof block, file)) > 0;)
+    tsi_crc64_add(&crc, block, got);
+  fclose(file);
+  snprintf(out, size, "crc64 %016" PRIx64, tsi_crc64_value(&crc));
+  return 0;
+}
+
+static void log_model(const ts_model *m)
+{
+  ts_log(TS_LOG_INFO, "model: %d layers, %d channels; %s precision, kernels for %s",
+         ts_model_layers(m), m->desc.channels, m->is_double ? "double" : "float", m->kernels->isa);
+  ts_log(TS_LOG_INFO, "matrix mode %s: error %.1e of the largest output, against double",
+         m->matrix->name, ts_matrix_error(m->matrix, m->is_double));
+  for (int s = 0; s < m->desc.nstages; s++)
+    ts_log(TS_LOG_INFO, "radial tables to %g A: %d nodes, step %.4g A", m->edge[s].cutoff,
+           m->edge[s].nodes, m->edge[s].step);
+  ts_log(TS_LOG_INFO, "radial tables: largest error %.1e of the values, %.1e of the slopes",
+         m->radial_error, m->radial_slope_error);
+  if (m->desc.note[0]) ts_log(TS_LOG_INFO, "model's note: %s", m->desc.note);
+}
+
+/* The charge of the job, else of the structure. */
+static void choose_charge(const ts_job *job, const ts_system *system, ts_model_params *params)
+{
+  const bool by_job = job->charge != TS_JOB_UNSET;
+  params->has_charge = by_job || system->has_charge;
+  params->charge = by_job ? (int)job->charge : system->charge;
+  params->multiplicity = by_job ? (int)job->multiplicity : system->multiplicity;
+}
+
+static int check_charge(const ts_model_params *p)
+{
+  if (!p->has_charge) return 0;
+  if (p->charge < -10 || p->charge > 10 || p->multiplicity < 0 || p->multiplicity > 20)
+    return tsi_fail(TS_ERR_INPUT,
+                    "charge %d and multiplicity %d of the structure; expected -10..10 and 0..20",
+                    p->charge, p->multiplicity);
+  return 0;
+}
+
+static int load_model(tsi_run *run, const char *path)
+{
+  const ts_job *job = run->job;
+  ts_model_desc desc;
+  ts_weights *weights;
+  int species[TS_MAX_ELEMENT], count = 0;
+  bool seen[256] = {false};
+  ts_model_params params = {.is_double = job->execution.precision == TS_PRECISION_DOUBLE,
+                            .matrix = job->execution.matrix,
+                            .isa = "auto",
+                            .species = species,
+                            .radial_tolerance = job->execution.radial_tolerance};
+  choose_charge(job, run->system, &params);
+  TS_TRY(check_charge(&params));
+  for (ts_lidx i = 0; i < run->system->n; i++)
+    seen[run->system->z[i]] = true;
+  for (int z = 0; z < TS_MAX_ELEMENT; z++)
+    if (seen[z]) species[count++] = z;
+  params.nspecies = count;
+  TS_TRY(ts_model_load(path, params.has_charge, &desc, &weights));
+  const int status = ts_model_create(&desc, weights, &params, &run->model);
+  ts_weights_destroy(&weights);
+  TS_TRY(status);
+  if (params.has_charge)
+    ts_log(TS_LOG_INFO, "charge %d, multiplicity %d", params.charge, params.multiplicity);
+  log_model(run->model);
+  return 0;
+}
+
+static int new_velocities(tsi_run *run)
+{
+  const ts_job *job = run->job;
+  ts_system *s = run->system;
+  if (job->velocities.source == TS_VELOCITIES_READ) {
+    if (!s->has_velocities)
+      return tsi_fail(TS_ERR_INPUT, "%s: velocities.source is \"read\", but %s has no velocities",
+                      job->path, job->structure);
+    return 0;
+  }
+  ts_velocity_sums sums = {0};
+  if (s->has_velocities)
+    ts_log(TS_LOG_WARNING,
+           "%s has velocities, but new ones are drawn (velocities.source is \"draw\")",
+           job->structure);
+  ts_velocities_draw((uint64_t)job->velocities.seed, s->n, s->gid, s->mass, s->v, &sums);
+  ts_velocities_settle(job->velocities.temperature, &sums, s->n, s->v);
+  s->has_velocities = true;
+  return 0;
+}
+
+static int make_step(tsi_run *run)
+{
+  const ts_job *job = run->job;
+  ts_step_params params;
+  ts_step_params_init(&params);
+  params.model = run->model;
+  params.workers = ts_engine_workers(run->engine);
+  params.skin = job->neighbors.skin;
+  params.rebuild = job->neighbors.rebuild;
+  params.period = job->partition.period;
+  params.curve = job->partition.curve;
+  params.backend = job->neighbors.backend;
+  params.chunk = (int)job->neighbors.chunk;
+  params.tile_atoms = (int)job->execution.tile_atoms;
+  params.recompute = job->execution.recompute;
+  params.replay = job->execution.replay;
+  TS_TRY(ts_step_create(&params, run->system, &run->step));
+  const ts_step_stats stats = ts_step_statistics(run->step);
+  for (int s = 0; s < run->model->desc.nstages; s++)
+    ts_log(TS_LOG_INFO, "edges to %g + %g A: %.1f an atom", run->model->desc.stage[s].cutoff,
+           params.skin, (double)stats.candidates[s] / (double)run->system->n);
+  ts_log(TS_LOG_INFO, "%lld atoms in %d tiles of %d; %.1f MiB of arrays, %.1f MiB of model",
+         (long long)run->system->n, stats.tiles, stats.tile_atoms, (double)stats.bytes / 1048576.0,
+         (double)run->model->bytes / 1048576.0);
+  return 0;
+}
+
+static void make_setup(tsi_run *run)
+{
+  const ts_job *job = run->job;
+  const ts_system *s = run->system;
+  const bool langevin = job->task == TS_TASK_MD && job->ensemble.kind == TS_ENSEMBLE_NVT;
+  const bool bulk = s->cell.periodic[0] && s->cell.periodic[1] && s->cell.periodic[2];
+  run->motion = (ts_motion){.timestep = job->timestep,
+                            .langevin = langevin,
+                            .friction = job->ensemble.friction / TS_FS_PER_PS,
+                            .temperature = job->ensemble.temperature,
+                            .seed = (uint64_t)job->velocities.seed};
+  run->setup = (ts_observe_setup){.natoms = s->natoms,
+                                  .dof = ts_observe_dof(s->natoms, langevin),
+                                  .momentum_conserved = !langevin,
+                                  .volume = bulk ? ts_cell_volume(&s->cell) : 0,
+                                  .timestep = job->timestep,
+                                  .target = langevin ? job->ensemble.temperature : 0};
+  if (job->task == TS_TASK_MD)
+    ts_log(TS_LOG_INFO, "temperature counts %" PRId64 " degrees of freedom", run->setup.dof);
+}
+
+static int start(tsi_run *run, bool resume)
+{
+  const ts_job *job = run->job;
+  char structure[TS_JOB_TEXT], model[TS_JOB_TEXT];
+  TS_TRY(ts_job_input(job, job->structure, structure));
+  TS_TRY(ts_job_input(job, job->model, model));
+  TS_TRY(start_engine(run));
+  TS_TRY(tsi_run_check_folder(run, resume));
+  TS_TRY(digest_file(model, run->model_digest, sizeof run->model_digest));
+  if (resume && tsi_run_has_checkpoint(run)) {
+    TS_TRY(tsi_run_load(run));
+  } else {
+    if (resume) ts_log(TS_LOG_INFO, "no checkpoint yet: starting from step 0");
+    TS_TRY(ts_xyz_read(structure, &run->system));
+    if (job->task == TS_TASK_MD) TS_TRY(new_velocities(run));
+  }
+  TS_TRY(load_model(run, model));
+  make_setup(run);
+  return make_step(run);
+}
+
+/* ---- the tasks */
+
+/* Forces and observables at the state as it is.  A resumed step has been observed before. */
+static int first_evaluation(tsi_run *run, bool observed)
+{
+  ts_partial total;
+  ts_observer observer = run->observer;
+  ts_observe_setup setup = run->setup;
+  setup.timestep = 0;
+  TS_TRY(ts_step_evaluate(run->step, run->first_step, &total));
+  return ts_observe(&setup, run->first_step, &total, observed ? &observer : &run->observer,
+                    &run->last);
+}
+
+static int advance(tsi_run *run, int64_t number)
+{
+  ts_partial total;
+  TS_TRY(ts_step_advance(run->step, &run->motion, number, &total));
+  ts_observables now;
+  const int status = ts_observe(&run->setup, number, &total, &run->observer, &now);
+  if (!status) run->last = now;
+  return status;
+}
+
+static bool checkpoint_due(const tsi_run *run)
+{
+  const int64_t every = run->job->output.checkpoint.every;
+  return run->last.step == run->job->steps || (every > 0 && run->last.step % every == 0);
+}
+
+/* Why the run should stop after this step; NULL: go on. */
+static const char *stop_reason(const tsi_run *run, double began, double longest, char text[64])
+{
+  const double limit = (double)run->job->max_walltime;
+  if (signal_seen) {
+    snprintf(text, 64, "signal %d", (int)signal_seen);
+    return text;
+  }
+  return limit > 0 && ts_clock() - began + longest >= limit ? "the wall time" : NULL;
+}
+
+static int loop(tsi_run *run, double began)
+{
+  double longest = 0; /* of a step: leave before the next one would not fit */
+  for (int64_t number = run->first_step + 1; number <= run->job->steps; number++) {
+    const double before = ts_clock();
+    char text[64];
+    TS_TRY(advance(run, number));
+    TS_TRY(tsi_run_output(run));
+    const bool due = checkpoint_due(run);
+    if (due) TS_TRY(tsi_run_save(run));
+    longest = fmax(longest, ts_clock() - before);
+    const char *reason = number < run->job->steps ? stop_reason(run, began, longest, text) : NULL;
+    if (!reason) continue;
+    if (!due) TS_TRY(tsi_run_save(run));
+    return tsi_fail(TS_ERR_STOPPED, "stopped by %s after step %lld; continue with --resume", reason,
+                    (long long)number);
+  }
+  return 0;
+}
+
+static int run_md(tsi_run *run, double began)
+{
+  const bool resumed = run->resume != NULL;
+  TS_TRY(tsi_run_open_output(run));
+  if (resumed) TS_TRY(tsi_run_load_rest(run));
+  int status = first_evaluation(run, resumed);
+  if (!status && !resumed) {
+    status = tsi_run_output(run);
+    if (!status && run->job->steps == 0) status = tsi_run_save(run);
+  }
+  if (!status) status = loop(run, began);
+  char message[2048]; /* the summary must not replace the message of a failure */
+  snprintf(message, sizeof message, "%s", ts_error_message());
+  const int finish = tsi_run_finish_output(run, !status                    ? "done"
+                                                : status == TS_ERR_STOPPED ? "stopped"
+                                                                           : "failed");
+  return status ? tsi_fail(status, "%s", message) : finish;
+}
+
+static int run_energy(tsi_run *run)
+{
+  char path[TS_JOB_TEXT];
+  TS_TRY(first_evaluation(run, false));
+  TS_TRY(tsi_run_write_energy(run));
+  TS_TRY(ts_job_output(run->job, run->job->output.trajectory.file, path));
+  printf("energy %.10f eV\nlargest force %.6f eV/A on atom %lld\n", run->last.epot,
+         run->last.max_force, (long long)run->last.max_force_gid + 1);
+  if (run->setup.volume > 0) {
+    const double *s = run->last.virial_stress;
+    printf("stress xx yy zz yz xz xy %.8f %.8f %.8f %.8f %.8f %.8f eV/A^3\n", s[0], s[1], s[2],
+           s[3], s[4], s[5]);
+  }
+  printf("forces are in %s\n", path);
+  return 0;
+}
+
+static int finish(tsi_run *run, int status)
+{
+  char message[2048];
+  snprintf(message, sizeof message, "%s", ts_error_message());
+  const int closed = ts_trajectory_close(&run->trajectory);
+  if (!status && closed) {
+    status = closed;
+    snprintf(message, sizeof message, "%s", ts_error_message());
+  }
+  ts_report_destroy(&run->report);
+  ts_rdf_destroy(&run->rdf);
+  ts_checkpoint_destroy(&run->resume);
+  ts_step_destroy(&run->step);
+  ts_model_destroy(&run->model);
+  ts_system_destroy(&run->system);
+  ts_engine_destroy(&run->engine);
+  ts_world_destroy(&run->world);
+  return status ? tsi_fail(status, "%s", message) : 0;
+}
 
 int ts_run_job(const ts_job *job, bool resume)
 {
-  (void)resume;
-  return tsi_fail(TS_ERR_UNSUPPORTED, "%s: running is not supported in this version", job->path);
+  tsi_run run = {.job = job, .last = {.step = -1}};
+  const double began = ts_clock();
+  catch_signals();
+  int status = start(&run, resume);
+  if (!status) status = job->task == TS_TASK_ENERGY ? run_energy(&run) : run_md(&run, began);
+  return finish(&run, status);
 }

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The state of a running job, shared by md/run.c (start, loop, end), md/run_output.c (what is
+ * written) and md/run_resume.c (checkpoints). */
+#ifndef TS_RUN_IMPL_H
+#define TS_RUN_IMPL_H
+
+#include "comm/world.h"
+#include "md/checkpoint.h"
+#include "md/job.h"
+#include "md/rdf.h"
+#include "md/report.h"
+#include "md/step.h"
+#include "md/trajectory.h"
+#include "runtime/engine.h"
+
+typedef struct tsi_run {
+  const ts_job *job;
+  ts_world *world;
+  ts_engine *engine;
+  ts_system *system;
+  ts_model *model;
+  char model_digest[32]; /**< of the weight file's bytes */
+  ts_step *step;
+  ts_motion motion;
+  ts_observe_setup setup;
+  ts_observer observer;
+  ts_observables last; /**< of the newest step; step -1: none yet */
+  int64_t first_step;
+  double start_time;     /**< [fs] of first_step */
+  ts_checkpoint *resume; /**< while a run is being resumed */
+  ts_trajectory *trajectory;
+  ts_rdf *rdf;
+  ts_report *report;
+  double output_seconds;
+} tsi_run;
+
+/** Time of a step [fs]. */
+double tsi_run_time(const tsi_run *run, int64_t step);
+
+/** Refuse to start over in a folder that holds another run, unless it is to be resumed. */
+int tsi_run_check_folder(const tsi_run *run, bool resume);
+
+/** Open log, trajectory and RDF (a resumed run keeps what is there up to its step). */
+int tsi_run_open_output(tsi_run *run);
+
+/** Write what is due after step `last.step`: row, frame, RDF; in this order. */
+int tsi_run_output(tsi_run *run);
+
+/** The structure with its forces and stress, for task "energy". */
+int tsi_run_write_energy(tsi_run *run);
+
+/** Phase table and summary.json; status as in ts_report_summary_begin. */
+int tsi_run_finish_output(tsi_run *run, const char *status);
+
+/** Is there a checkpoint to resume from? */
+bool tsi_run_has_checkpoint(const tsi_run *run);
+
+/** Write a checkpoint of the present step (the trajectory is forced to the disk first). */
+int tsi_run_save(tsi_run *run);
+
+/** Read the newest sound checkpoint: the system at the build of its epoch, steps, observer. */
+int tsi_run_load(tsi_run *run);
+
+/** After the step object exists: put the atoms where they were, and the RDF's counts. */
+int tsi_run_load_rest(tsi_run *run);
+
+#endif

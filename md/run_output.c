@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a run writes: rows, frames, radial distribution functions, phases, summary. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "md/run_impl.h"
+#include "md/ts_units.h"
+#include "runtime/error.h"
+#include "runtime/file.h"
+#include "runtime/log.h"
+
+double tsi_run_time(const tsi_run *run, int64_t step)
+{
+  return run->start_time + (double)(step - run->first_step) * run->job->timestep;
+}
+
+int tsi_run_check_folder(const tsi_run *run, bool resume)
+{
+  char folder[TS_JOB_TEXT], log[TS_JOB_TEXT];
+  TS_TRY(ts_job_output(run->job, "", folder));
+  TS_TRY(ts_job_output(run->job, "log.csv", log));
+  TS_TRY(tsi_folder_make(folder));
+  if (resume || run->job->task != TS_TASK_MD) return 0;
+  if (access(log, F_OK) && !tsi_run_has_checkpoint(run)) return 0;
+  return tsi_fail(TS_ERR_INPUT,
+                  "%s: output.directory %s holds a run already; continue it with --resume, name "
+                  "another directory (--set output.directory=...), or remove it",
+                  run->job->path, folder);
+}
+
+static int open_trajectory(tsi_run *run)
+{
+  char path[TS_JOB_TEXT];
+  const ts_job *job = run->job;
+  ts_trajectory_params params;
+  ts_trajectory_params_init(&params);
+  TS_TRY(ts_job_output(job, job->output.trajectory.file, path));
+  params.path = path;
+  params.velocities = job->output.trajectory.velocities;
+  params.forces = job->output.trajectory.forces || job->task == TS_TASK_ENERGY;
+  params.resume = run->resume ? run->first_step : -1;
+  return ts_trajectory_open(ts_world_comm(run->world), &params, run->system, &run->trajectory);
+}
+
+int tsi_run_open_output(tsi_run *run)
+{
+  const ts_job *job = run->job;
+  char folder[TS_JOB_TEXT];
+  TS_TRY(ts_job_output(job, "", folder));
+  if (job->output.trajectory.every > 0) TS_TRY(open_trajectory(run));
+  if (job->output.rdf.npairs && job->output.rdf.every) {
+    const ts_rdf_params params = {.npairs = (int)job->output.rdf.npairs,
+                                  .pair = job->output.rdf.pair,
+                                  .r_max = job->output.rdf.r_max,
+                                  .bin = job->output.rdf.bin};
+    TS_TRY(ts_rdf_create(&params, &run->system->cell, run->system->n, run->system->z, &run->rdf));
+  }
+  const ts_report_params params = {.directory = folder,
+                                   .natoms = run->system->natoms,
+                                   .first_step = run->first_step,
+                                   .last_step = job->steps,
+                                   .resume = run->resume != NULL};
+  return ts_report_create(&params, &run->report);
+}
+
+static int write_frame(tsi_run *run)
+{
+  const ts_observables *o = &run->last;
+  ts_frame_values values = {.potential_energy = o->epot,
+                            .kinetic_energy = o->ekin,
+                            .temperature = o->temperature,
+                            .pressure = o->pressure};
+  const bool energy = run->job->task == TS_TASK_ENERGY; /* its stress has no kinetic part */
+  memcpy(values.stress, energy ? o->virial_stress : o->stress, sizeof values.stress);
+  const ts_frame frame = {.step = o->step,
+                          .time = tsi_run_time(run, o->step),
+                          .system = run->system,
+                          .force = ts_step_forces(run->step),
+                          .values = &values};
+  return ts_trajectory_write(run->trajectory, &frame);
+}
+
+static int write_rdf(tsi_run *run)
+{
+  char path[TS_JOB_TEXT];
+  TS_TRY(ts_job_output(run->job, run->job->output.rdf.file, path));
+  return ts_rdf_write(run->rdf, path);
+}
+
+int tsi_run_output(tsi_run *run)
+{
+  const ts_job *job = run->job;
+  const int64_t step = run->last.step;
+  const double begin = ts_clock();
+  ts_report_progress(run->report, step);
+  if (step % job->output.log_every == 0) TS_TRY(ts_report_row(run->report, &run->last));
+  if (run->trajectory && step % job->output.trajectory.every == 0) TS_TRY(write_frame(run));
+  if (run->rdf && step % job->output.rdf.every == 0) {
+    TS_TRY(ts_rdf_add(run->rdf, &run->system->cell, run->system->n,
+                      (const double(*)[3])run->system->x, run->system->z));
+    TS_TRY(write_rdf(run));
+  }
+  run->output_seconds += ts_clock() - begin;
+  return 0;
+}
+
+int tsi_run_write_energy(tsi_run *run)
+{
+  TS_TRY(open_trajectory(run));
+  return write_frame(run);
+}
+
+#define PHASE_NAME(name, text) text,
+static const char *const phase_name[] = {TS_PHASE_MAP(PHASE_NAME)};
+#define REBUILD_NAME(name, text) text,
+static const char *const rebuild_name[] = {TS_REBUILD_MAP(REBUILD_NAME)};
+
+enum { NPHASES = TS_PHASE_COUNT + 2 };
+
+/* Seconds of wall time: tasks' busy time is shared by the workers. */
+static void phases(const tsi_run *run, const ts_step_stats *stats, ts_phase phase[NPHASES])
+{
+  const int workers = ts_engine_workers(run->engine);
+  for (int p = 0; p < TS_PHASE_COUNT; p++)
+    phase[p] = (ts_phase){phase_name[p], stats->phase_seconds[p] / workers};
+  phase[TS_PHASE_COUNT] = (ts_phase){"rebuild", stats->rebuild_seconds};
+  phase[TS_PHASE_COUNT + 1] = (ts_phase){"output", run->output_seconds};
+}
+
+static void put_step_stats(ts_json_writer *w, const tsi_run *run, const ts_step_stats *s)
+{
+  int64_t rebuilds = 0;
+  ts_json_put_string(w, "precision", run->model->is_double ? "double" : "float");
+  ts_json_put_string(w, "kernels", run->model->kernels->isa);
+  ts_json_put_string(w, "matrix", run->model->matrix->name);
+  ts_json_put_number(w, "radial_table_error", run->model->radial_error);
+  ts_json_put_int(w, "workers", ts_engine_workers(run->engine));
+  ts_json_put_string(w, "scheduler", ts_engine_scheduler(run->engine));
+  ts_json_put_int(w, "tile_atoms", s->tile_atoms);
+  ts_json_put_int(w, "tiles", s->tiles);
+  ts_json_put_int(w, "tasks_per_step", s->tasks);
+  ts_json_put_int(w, "evaluations", s->evaluations);
+  ts_json_put_int(w, "programs_recorded", s->records);
+  ts_json_open_object(w, "rebuilds");
+  for (int i = 0; i < TS_REBUILD_COUNT; i++) {
+    ts_json_put_int(w, rebuild_name[i], s->rebuilds[i]);
+    rebuilds += s->rebuilds[i];
+  }
+  ts_json_close(w);
+  ts_json_put_number(w, "hit_rate",
+                     s->evaluations ? 1 - (double)rebuilds / (double)s->evaluations : 0);
+  ts_json_put_int(w, "step_bytes", (int64_t)s->bytes);
+  ts_json_put_int(w, "model_bytes", (int64_t)run->model->bytes);
+}
+
+int tsi_run_finish_output(tsi_run *run, const char *status)
+{
+  ts_phase phase[NPHASES];
+  const ts_step_stats stats = ts_step_statistics(run->step);
+  ts_json_writer *w;
+  phases(run, &stats, phase);
+  ts_report_pause(run->report);
+  ts_report_phases(run->report, NPHASES, phase);
+  TS_TRY(ts_report_summary_begin(run->report, status, run->last.step < 0 ? NULL : &run->last,
+                                 &run->observer, NPHASES, phase, &w));
+  put_step_stats(w, run, &stats);
+  return ts_report_summary_end(run->report);
+}

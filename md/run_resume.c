@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a checkpoint of a run holds.  Besides the atoms: the positions at the last rebuild and the
+ * ages of epoch and period, because a resumed run must rebuild on the same steps as an undisturbed
+ * one (a rebuild wraps positions and so touches their last bits); the observer and the RDF's
+ * counts; and what the run was made with, so that another model or seed is refused. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "md/run_impl.h"
+#include "runtime/error.h"
+#include "runtime/log.h"
+#include "runtime/memory.h"
+
+static const char *precision_name(const ts_job *job)
+{
+  return job->execution.precision == TS_PRECISION_DOUBLE ? "double" : "float";
+}
+
+bool tsi_run_has_checkpoint(const tsi_run *run)
+{
+  char path[TS_JOB_TEXT], older[TS_JOB_TEXT + 8];
+  if (ts_job_output(run->job, run->job->output.checkpoint.file, path)) return false;
+  if (!access(path, F_OK)) return true;
+  const char *dot = strrchr(path, '.'); /* the schema asks for .h5 */
+  snprintf(older, sizeof older, "%.*s.1%s", (int)(dot - path), path, dot);
+  return !access(older, F_OK);
+}
+
+static int put_rdf(const tsi_run *run, ts_checkpoint *c)
+{
+  if (!run->rdf) return 0;
+  const int64_t size = ts_rdf_state_size(run->rdf);
+  double *state;
+  TS_TRY(TSI_NEW(state, size));
+  ts_rdf_save(run->rdf, state);
+  const int status = ts_checkpoint_put_double(c, "rdf", size, state);
+  free(state);
+  return status;
+}
+
+static int fill(const tsi_run *run, ts_checkpoint *c)
+{
+  const ts_step_ages ages = ts_step_ages_get(run->step);
+  const int64_t age[2] = {ages.build, ages.partition}, seed = run->job->velocities.seed;
+  TS_TRY(ts_checkpoint_put_text(c, "model", run->model_digest));
+  TS_TRY(ts_checkpoint_put_text(c, "precision", precision_name(run->job)));
+  TS_TRY(ts_checkpoint_put_int64(c, "seed", 1, &seed));
+  TS_TRY(ts_checkpoint_put_system(c, run->system));
+  TS_TRY(ts_checkpoint_put_atoms_double(c, run->system, "build_position", 3,
+                                        ts_step_build_positions(run->step)[0]));
+  TS_TRY(ts_checkpoint_put_int64(c, "age", 2, age));
+  TS_TRY(
+      ts_checkpoint_put_double(c, "observer", TS_OBSERVER_DOUBLES, (const double *)&run->observer));
+  return put_rdf(run, c);
+}
+
+int tsi_run_save(tsi_run *run)
+{
+  const double begin = ts_clock();
+  char path[TS_JOB_TEXT];
+  ts_checkpoint *c = NULL;
+  int status;
+  TS_TRY(ts_job_output(run->job, run->job->output.checkpoint.file, path));
+  if (run->trajectory) TS_TRY(ts_trajectory_sync(run->trajectory));
+  TS_TRY(ts_checkpoint_create(run->last.step, tsi_run_time(run, run->last.step), &c));
+  status = fill(run, c);
+  if (!status) status = ts_checkpoint_write(c, path, (int)run->job->output.checkpoint.keep);
+  ts_checkpoint_destroy(&c);
+  run->output_seconds += ts_clock() - begin;
+  return status;
+}
+
+int tsi_run_load(tsi_run *run)
+{
+  char path[TS_JOB_TEXT];
+  const ts_job *job = run->job;
+  TS_TRY(ts_job_output(job, job->output.checkpoint.file, path));
+  TS_TRY(ts_checkpoint_read(path, &run->resume));
+  const ts_checkpoint *c = run->resume;
+  TS_TRY(ts_checkpoint_expect_text(c, "model", run->model_digest,
+                                   "to go on with another model, start a new run"));
+  TS_TRY(ts_checkpoint_expect_text(c, "precision", precision_name(job),
+                                   "set execution.precision as it was"));
+  TS_TRY(ts_checkpoint_expect_int64(c, "seed", job->velocities.seed,
+                                    "set velocities.seed as it was, or start a new run"));
+  run->first_step = ts_checkpoint_step(c);
+  run->start_time = ts_checkpoint_time(c);
+  if (run->first_step > job->steps)
+    return tsi_fail(TS_ERR_INPUT, "%s: the checkpoint is at step %lld, beyond steps = %lld of %s",
+                    ts_checkpoint_path(c), (long long)run->first_step, (long long)job->steps,
+                    job->path);
+  TS_TRY(ts_checkpoint_get_double(c, "observer", TS_OBSERVER_DOUBLES, (double *)&run->observer));
+  TS_TRY(ts_checkpoint_get_system(c, &run->system));
+  TS_TRY(ts_checkpoint_get_atoms_double(c, run->system, "build_position", 3, run->system->x[0]));
+  ts_log(TS_LOG_INFO, "resuming from %s at step %lld", ts_checkpoint_path(c),
+         (long long)run->first_step);
+  return 0;
+}
+
+/* The positions of the checkpoint, in the order that the step has given the atoms. */
+static int get_positions(tsi_run *run)
+{
+  ts_system *stored, *system = run->system;
+  TS_TRY(ts_checkpoint_get_system(run->resume, &stored));
+  for (ts_lidx i = 0; i < system->n; i++)
+    memcpy(system->x[i], stored->x[system->gid[i]], sizeof system->x[i]);
+  ts_system_destroy(&stored);
+  return 0;
+}
+
+int tsi_run_load_rest(tsi_run *run)
+{
+  int64_t age[2];
+  TS_TRY(ts_checkpoint_get_int64(run->resume, "age", 2, age));
+  ts_step_ages_set(run->step, (ts_step_ages){age[0], age[1]});
+  TS_TRY(get_positions(run));
+  if (run->rdf && ts_checkpoint_has(run->resume, "rdf")) {
+    const int64_t size = ts_rdf_state_size(run->rdf);
+    double *state;
+    TS_TRY(TSI_NEW(state, size));
+    int status = ts_checkpoint_get_double(run->resume, "rdf", size, state);
+    if (!status) status = ts_rdf_load(run->rdf, size, state);
+    free(state);
+    TS_TRY(status);
+  }
+  ts_checkpoint_destroy(&run->resume);
+  return 0;
+}
