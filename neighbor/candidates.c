@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "neighbor/array.h"
 #include "neighbor/lattice.h"
 #include "neighbor/search.h"
 #include "neighbor/sort.h"
@@ -40,7 +41,7 @@ typedef struct frame {
   double upper;             /* reach, with room for rounding [Å] */
   double freach[3];         /* the same in fractions */
   image_entry *image;       /* sorted by code */
-  int32_t nimage;
+  int32_t nimage, zero;     /* image[zero] is the atom itself */
 } frame;
 
 static int fail_atom(ts_gidx gid, const double x[3], const char *what)
@@ -85,8 +86,8 @@ static int place_atoms(frame *f, const double (*x)[3], const ts_gidx *gid)
     f->low[k] = f->flow[k] = INFINITY;
     f->high[k] = f->fhigh[k] = -INFINITY;
   }
-  TS_TRY(TSI_NEW(f->y, f->n));
-  TS_TRY(TSI_NEW(f->home, f->n));
+  TS_TRY(TSI_ARRAY(f->y, f->n));
+  TS_TRY(TSI_ARRAY(f->home, f->n));
   for (ts_lidx i = 0; i < f->n; i++)
     TS_TRY(place_atom(f, x[i], gid[i], f->y[i], f->home[i]));
   return 0;
@@ -107,16 +108,6 @@ static void set_reach(frame *f, double upper)
         ldexp(f->size, -48) * (fabs(box->inv[0][k]) + fabs(box->inv[1][k]) + fabs(box->inv[2][k]));
 }
 
-/* Which images along each short vector can bring an atom at fraction t within reach. */
-static void image_range(const frame *f, int k, double tlow, double thigh, double *first,
-                        double *last)
-{
-  *first = *last = 0;
-  if (!f->lattice.box.periodic[k]) return;
-  *first = ceil(f->flow[k] - f->freach[k] - thigh);
-  *last = floor(f->fhigh[k] + f->freach[k] - tlow);
-}
-
 static int by_code(const void *a, const void *b)
 {
   const int32_t ca = ((const image_entry *)a)->code, cb = ((const image_entry *)b)->code;
@@ -124,13 +115,13 @@ static int by_code(const void *a, const void *b)
 }
 
 /* Numbers for images: mixed radix with room for the difference of any two that occur. */
-static int set_codes(frame *f, const double first[3], const double last[3], tsi_candidates *out)
+static int set_codes(frame *f, const double last[3], tsi_candidates *out)
 {
   double codes = 1;
   for (int l = 0; l < 3; l++) {
     double reach = 2.0 * f->most_home[l];
     for (int k = 0; k < 3; k++)
-      reach += fmax(fabs(first[k]), fabs(last[k])) * abs(f->lattice.u[k][l]);
+      reach += last[k] * abs(f->lattice.u[k][l]);
     if (!(reach <= INT16_MAX))
       return tsi_fail(
           TS_ERR_UNSUPPORTED,
@@ -168,11 +159,13 @@ void tsi_code_image(const tsi_candidates *c, int32_t code, int32_t image[3])
 static int list_images(frame *f, tsi_candidates *out)
 {
   double first[3], last[3];
-  for (int k = 0; k < 3; k++)
-    image_range(f, k, f->flow[k], f->fhigh[k], &first[k], &last[k]);
-  TS_TRY(set_codes(f, first, last, out));
-  TS_TRY(TSI_NEW(f->image,
-                 (last[0] - first[0] + 1) * (last[1] - first[1] + 1) * (last[2] - first[2] + 1)));
+  for (int k = 0; k < 3; k++) {
+    last[k] = f->lattice.box.periodic[k] ? floor(f->fhigh[k] - f->flow[k] + f->freach[k]) : 0;
+    first[k] = -last[k];
+  }
+  TS_TRY(set_codes(f, last, out));
+  TS_TRY(TSI_ARRAY(f->image,
+                   (last[0] - first[0] + 1) * (last[1] - first[1] + 1) * (last[2] - first[2] + 1)));
   int32_t m[3];
   for (m[0] = (int32_t)first[0]; m[0] <= (int32_t)last[0]; m[0]++)
     for (m[1] = (int32_t)first[1]; m[1] <= (int32_t)last[1]; m[1]++)
@@ -188,30 +181,51 @@ static int list_images(frame *f, tsi_candidates *out)
         ts_cell_shift(f->cell, user, e->move);
       }
   qsort(f->image, (size_t)f->nimage, sizeof *f->image, by_code);
+  while (f->image[f->zero].code != 0)
+    f->zero++;
   return 0;
+}
+
+/* Is this image of an atom (at y, t in fractions) within reach of the receivers?  By fractions,
+ * then by the box: each leaves out corners that the other keeps. */
+static bool in_reach(const frame *f, const double y[3], const double t[3], const image_entry *image,
+                     double p[3])
+{
+  for (int k = 0; k < 3; k++) {
+    const double fraction = t[k] + image->m[k];
+    if (fraction < f->flow[k] - f->freach[k] || fraction > f->fhigh[k] + f->freach[k]) return false;
+  }
+  for (int k = 0; k < 3; k++) {
+    p[k] = y[k] + image->move[k];
+    if (p[k] < f->low[k] - f->upper || p[k] > f->high[k] + f->upper) return false;
+  }
+  return true;
+}
+
+/* So far from all faces that only the atom itself is within reach. */
+static bool is_interior(const frame *f, const double t[3])
+{
+  for (int k = 0; k < 3; k++)
+    if (f->lattice.box.periodic[k] &&
+        (t[k] - 1 >= f->flow[k] - f->freach[k] || t[k] + 1 <= f->fhigh[k] + f->freach[k]))
+      return false;
+  return true;
 }
 
 /* Put the images of atom j that are within reach at position `at`; out->atom NULL: only count. */
 static int64_t add_images(const frame *f, ts_lidx j, const double centre[3], int64_t at,
                           tsi_candidates *out)
 {
-  const double *y = f->y[j];
-  double t[3], first[3], last[3];
-  ts_cell_fraction(&f->lattice.box, y, t);
-  for (int k = 0; k < 3; k++)
-    image_range(f, k, t[k], t[k], &first[k], &last[k]);
-  for (int32_t e = 0; e < f->nimage; e++) {
+  double t[3], p[3];
+  ts_cell_fraction(&f->lattice.box, f->y[j], t);
+  const bool alone = is_interior(f, t);
+  const int32_t first = alone ? f->zero : 0, last = alone ? f->zero + 1 : f->nimage;
+  for (int32_t e = first; e < last; e++) {
     const image_entry *image = &f->image[e];
-    bool inside = true;
-    double p[3];
-    for (int k = 0; k < 3; k++) {
-      p[k] = y[k] + image->move[k];
-      inside &= image->m[k] >= first[k] && image->m[k] <= last[k];
-      inside &= p[k] >= f->low[k] - f->upper && p[k] <= f->high[k] + f->upper;
-    }
-    if (!inside) continue;
+    if (!in_reach(f, f->y[j], t, image, p)) continue;
     if (out->atom) {
       out->atom[at] = j;
+      if (e == f->zero) out->query[j].self = (int32_t)at;
       out->code[at] = out->home[j] + image->code;
       out->points.x[at] = (float)(p[0] - centre[0]);
       out->points.y[at] = (float)(p[1] - centre[1]);
@@ -235,8 +249,8 @@ static int add_candidates(const frame *f, const bool *excluded, const double cen
         "%lld atoms and images are within %g Å of the atoms, at most %d can be searched",
         (long long)count, f->upper, INT32_MAX - 4 * TSI_LANES);
   TS_TRY(tsi_points_reserve(&out->points, (int32_t)count));
-  TS_TRY(TSI_NEW(out->code, count));
-  TS_TRY(TSI_NEW(out->atom, count + 1));
+  TS_TRY(TSI_ARRAY(out->code, count));
+  TS_TRY(TSI_ARRAY(out->atom, count + 1));
   int64_t at = 0;
   for (ts_lidx k = 0; k < f->n; k++) {
     const ts_lidx j = out->by_gid[k];
@@ -249,11 +263,12 @@ static int add_candidates(const frame *f, const bool *excluded, const double cen
 
 static int add_queries(const frame *f, const double centre[3], tsi_candidates *out)
 {
-  TS_TRY(TSI_NEW(out->query, f->n));
-  TS_TRY(TSI_NEW(out->home, f->n));
+  TS_TRY(TSI_ARRAY(out->query, f->n));
+  TS_TRY(TSI_ARRAY(out->home, f->n));
   for (ts_lidx i = 0; i < f->n; i++) {
     out->home[i] = image_code(out, f->home[i]);
     out->query[i].atom = i;
+    out->query[i].self = -1;
     for (int k = 0; k < 3; k++)
       out->query[i].p[k] = (float)(f->y[i][k] - centre[k]);
   }
@@ -262,7 +277,7 @@ static int add_queries(const frame *f, const double centre[3], tsi_candidates *o
 
 static int order_by_gid(ts_lidx n, const ts_gidx *gid, tsi_candidates *out)
 {
-  TS_TRY(TSI_NEW(out->by_gid, n));
+  TS_TRY(TSI_ARRAY(out->by_gid, n));
   for (ts_lidx i = 0; i < n; i++) {
     if (gid[i] < 0)
       return tsi_fail(TS_ERR_ARG, "atom at index %d has the negative id %lld", i,

@@ -45,16 +45,18 @@ void tsi_points_pad(tsi_points *points)
   }
 }
 
-static void box_of(const tsi_query *query, int32_t n, float low[3], float high[3])
+static tsi_box box_of(const tsi_query *query, int32_t n)
 {
+  tsi_box box;
   for (int k = 0; k < 3; k++)
-    low[k] = high[k] = query[0].p[k];
+    box.low[k] = box.high[k] = query[0].p[k];
   for (int32_t i = 1; i < n; i++)
     for (int k = 0; k < 3; k++) {
       const float p = query[i].p[k];
-      low[k] = p < low[k] ? p : low[k];
-      high[k] = p > high[k] ? p : high[k];
+      box.low[k] = p < box.low[k] ? p : box.low[k];
+      box.high[k] = p > box.high[k] ? p : box.high[k];
     }
+  return box;
 }
 
 static float median_of_three(float a, float b, float c)
@@ -89,25 +91,40 @@ static void split_at(tsi_query *query, int32_t n, int32_t middle, int axis)
   }
 }
 
+/* Queries, their box, and the candidates within reach of it. */
+typedef struct part {
+  tsi_query *query;
+  int32_t n;
+  tsi_box box;
+  const tsi_points *candidates;
+} part;
+
+static int bisect(tsi_search *search, const part *whole, int32_t leaf, int depth,
+                  tsi_search_fn visit)
+{
+  if (whole->n <= leaf) return visit(search, whole->query, whole->n, whole->candidates, depth);
+  const tsi_box *box = &whole->box;
+  int axis = 0;
+  for (int k = 1; k < 3; k++)
+    if (box->high[k] - box->low[k] > box->high[axis] - box->low[axis]) axis = k;
+  const int32_t middle = whole->n / 2;
+  split_at(whole->query, whole->n, middle, axis);
+  tsi_points *mine = &search->level[depth];
+  TS_TRY(tsi_points_reserve(mine, whole->candidates->n));
+  for (int half = 0; half < 2; half++) {
+    part p = {.query = whole->query + (half ? middle : 0),
+              .n = half ? whole->n - middle : middle,
+              .candidates = mine};
+    p.box = box_of(p.query, p.n);
+    search->scan->keep(whole->candidates, &p.box, search->bounds.far, mine);
+    TS_TRY(bisect(search, &p, leaf, depth + 1, visit));
+  }
+  return 0;
+}
+
 int tsi_search_bisect(tsi_search *search, tsi_query *queries, int32_t nq,
                       const tsi_points *candidates, int32_t leaf, int depth, tsi_search_fn visit)
 {
-  if (nq <= leaf) return visit(search, queries, nq, candidates, depth);
-  float low[3], high[3];
-  box_of(queries, nq, low, high);
-  int axis = 0;
-  for (int k = 1; k < 3; k++)
-    if (high[k] - low[k] > high[axis] - low[axis]) axis = k;
-  const int32_t middle = nq / 2;
-  split_at(queries, nq, middle, axis);
-  tsi_points *mine = &search->level[depth];
-  TS_TRY(tsi_points_reserve(mine, candidates->n));
-  for (int half = 0; half < 2; half++) {
-    tsi_query *part = queries + (half ? middle : 0);
-    const int32_t size = half ? nq - middle : middle;
-    box_of(part, size, low, high);
-    search->scan->keep(candidates, low, high, search->bounds.far, mine);
-    TS_TRY(tsi_search_bisect(search, part, size, mine, leaf, depth + 1, visit));
-  }
-  return 0;
+  const part whole = {queries, nq, box_of(queries, nq), candidates};
+  return bisect(search, &whole, leaf, depth, visit);
 }

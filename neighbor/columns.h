@@ -6,8 +6,9 @@
 
 #include "neighbor/edges.h"
 
-/** Make e->column and e->column_edge from the rows; `by_gid` [N] lists atoms in the order of ids.
- */
-int tsi_columns_make(const ts_lidx *by_gid, ts_edges *e);
+/** Fill e->column (allocated here) and e->column_edge [capacity] from the rows.  `by_gid` [N] lists
+ * atoms in the order of their ids; `symmetric` tells that every edge has its reverse, which is
+ * faster. \return 0 or TS_ERR_MEMORY. */
+int tsi_columns_make(const ts_lidx *by_gid, bool symmetric, ts_edges *e);
 
 #endif

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "neighbor/array.h"
 #include "neighbor/columns.h"
 #include "neighbor/faiss_index.h"
 #include "neighbor/scan.h"
@@ -86,8 +87,8 @@ static int search_rows(tsi_search *s, ts_lidx n, const ts_search_params *params)
   int count;
   s->scan = tsi_scan_list(&count)[0];
   set_bounds(s);
-  TS_TRY(TSI_NEW(s->row_start, n));
-  TS_TRY(TSI_NEW(s->row_size, n));
+  TS_TRY(TSI_ARRAY(s->row_start, n));
+  TS_TRY(TSI_ARRAY(s->row_size, n));
   if (n == 0) return 0;
   return tsi_search_bisect(
       s, s->candidates.query, n, &s->candidates.points, params->chunk, 0,
@@ -140,16 +141,62 @@ done:
   return status;
 }
 
+/* Room for `count` edges in every array but column_edge, which holds the log until rows are made.
+ */
+static int reserve_edges(int64_t count, ts_edges *e)
+{
+  if (e->receiver && count <= e->capacity) return 0;
+  free(e->receiver);
+  free(e->sender);
+  free(e->shift);
+  e->receiver = e->sender = e->shift = NULL;
+  e->capacity = count + count / 16; /* the next build finds a few more or fewer */
+  TS_TRY(TSI_ARRAY(e->receiver, e->capacity));
+  TS_TRY(TSI_ARRAY(e->sender, e->capacity));
+  return TSI_ARRAY(e->shift, e->capacity);
+}
+
 static int make_rows(const tsi_search *s, ts_edges *e)
 {
   TS_TRY(TSI_NEW(e->row, (size_t)e->n + 1));
   for (ts_lidx i = 0; i < e->n; i++)
     e->row[i + 1] = e->row[i] + s->row_size[i];
   e->count = e->row[e->n];
-  TS_TRY(TSI_NEW(e->receiver, e->count));
-  TS_TRY(TSI_NEW(e->sender, e->count));
-  TS_TRY(TSI_NEW(e->shift, e->count));
+  TS_TRY(reserve_edges(e->count, e));
   return fill_rows(s, e);
+}
+
+/* The log has served; its memory becomes column_edge if it is large enough. */
+static int make_columns(tsi_search *s, bool symmetric, ts_edges *e)
+{
+  if (s->log_capacity >= 2 * e->capacity) {
+    e->column_edge = (int64_t *)(void *)s->log;
+  } else {
+    free(s->log);
+    TS_TRY(TSI_ARRAY(e->column_edge, e->capacity));
+  }
+  s->log = NULL;
+  return tsi_columns_make(s->candidates.by_gid, symmetric, e);
+}
+
+/* An edge set without edges, in the memory of an earlier one. */
+static int recycle(ts_edges *old, ts_lidx n, tsi_search *s, ts_edges **out)
+{
+  *out = old;
+  if (!old) TS_TRY(TSI_NEW(*out, 1));
+  ts_edges *e = *out;
+  s->log = (int32_t *)e->column_edge;
+  s->log_capacity = 2 * e->capacity;
+  free(e->row);
+  free(e->column);
+  free(e->shift_image);
+  free(e->shift_vector);
+  *e = (ts_edges){.n = n,
+                  .capacity = e->capacity,
+                  .receiver = e->receiver,
+                  .sender = e->sender,
+                  .shift = e->shift};
+  return 0;
 }
 
 static int build(tsi_search *s, const ts_gidx *gid, const ts_search_params *params, ts_edges *e)
@@ -163,10 +210,8 @@ static int build(tsi_search *s, const ts_gidx *gid, const ts_search_params *para
   e->stats.chunks = s->chunks;
   e->stats.search_s = lap(&since);
   TS_TRY(make_rows(s, e));
-  free(s->log);
-  s->log = NULL;
   e->stats.row_s = lap(&since);
-  TS_TRY(tsi_columns_make(s->candidates.by_gid, e));
+  TS_TRY(make_columns(s, !params->excluded_sender, e));
   e->stats.column_s = lap(&since);
   return 0;
 }
@@ -182,24 +227,28 @@ static void release(tsi_search *s)
   free(s->unsure);
 }
 
+static int start(const ts_cell *cell, ts_lidx n, const double (*x)[3],
+                 const ts_search_params *params, tsi_search *s, ts_edges **e)
+{
+  *s = (tsi_search){.cell = cell,
+                    .x = x,
+                    .lower = fmax(0, params->lower - params->skin),
+                    .upper = params->cutoff + params->skin};
+  TS_TRY(recycle(params->recycle, n, s, e));
+  TS_TRY(check_params(params));
+  if (n < 0) return tsi_fail(TS_ERR_ARG, "%d atoms: expected zero or more", n);
+  return 0;
+}
+
 int ts_edges_build(const ts_cell *cell, ts_lidx n, const double (*x)[3], const ts_gidx *gid,
                    const ts_search_params *params, ts_edges **out)
 {
-  *out = NULL;
-  TS_TRY(check_params(params));
-  if (n < 0) return tsi_fail(TS_ERR_ARG, "%d atoms: expected zero or more", n);
-  tsi_search search = {.cell = cell,
-                       .x = x,
-                       .lower = fmax(0, params->lower - params->skin),
-                       .upper = params->cutoff + params->skin};
+  tsi_search search;
   ts_edges *e = NULL;
-  TS_TRY(TSI_NEW(e, 1));
-  e->n = n;
-  const int status = build(&search, gid, params, e);
+  int status = start(cell, n, x, params, &search, &e);
+  if (!status) status = build(&search, gid, params, e);
   release(&search);
-  if (status)
-    ts_edges_destroy(&e);
-  else
-    *out = e;
+  if (status) ts_edges_destroy(&e);
+  *out = e;
   return status;
 }

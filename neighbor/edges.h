@@ -27,6 +27,7 @@ typedef struct ts_search_stats {
 typedef struct ts_edges {
   ts_lidx n;
   int64_t count;     /**< E */
+  int64_t capacity;  /**< edges that the arrays have room for, >= E */
   int64_t *row;      /**< [N+1] edges of receiver i: row[i] .. row[i+1]-1 */
   ts_lidx *receiver; /**< [E] */
   ts_lidx *sender;   /**< [E] a row is sorted by (sender's gid, image) */
@@ -48,6 +49,9 @@ typedef struct ts_search_params {
   ts_search_backend backend;
   int chunk;                   /**< queries searched together, >= 1 */
   const bool *excluded_sender; /**< [N] atoms that do not send; NULL: all send */
+  ts_edges
+      *recycle; /**< an earlier edge set, taken: the new one is built in its memory, which saves
+                   the system's clearing of pages (most of the time of a large build); or NULL */
 } ts_search_params;
 
 /** Defaults: no skin, no lower bound, `cells`, chunks of 512; the cutoff is the caller's to set. */
@@ -59,7 +63,8 @@ void ts_search_params_init(ts_search_params *params);
  * thread-safe, runs on the calling thread.
  * \param [in]  x    [N,3] double [Å]; wrapped, or not far from it.
  * \param [in]  gid  [N] ts_gidx, all different.
- * \param [out] out  The edges, released by ts_edges_destroy; NULL on failure.
+ * \param [out] out  The edges, released by ts_edges_destroy; NULL on failure.  params->recycle is
+ *                   gone either way.
  * \return 0, TS_ERR_ARG, TS_ERR_MEMORY, TS_ERR_SIMULATION (a position is not finite),
  *         TS_ERR_UNSUPPORTED (images or candidates beyond the index types; faiss not built in). */
 int ts_edges_build(const ts_cell *cell, ts_lidx n, const double (*x)[3], const ts_gidx *gid,

@@ -91,7 +91,7 @@ int search_chunk(tsi_search *search, const tsi_query *queries, int32_t nq,
       search->unsure[k] = (int32_t)k;
     }
     if (!std::is_sorted(hit, hit + n)) std::sort(hit, hit + n);
-    tsi_search_row(search, queries[i].atom, (int32_t)n, (int32_t)n);
+    tsi_search_row(search, &queries[i], (int32_t)n, (int32_t)n);
   }
   return 0;
 }

@@ -12,16 +12,15 @@ static float box_gap(float x, float low, float high)
   return gap > 0 ? gap : 0;
 }
 
-static void keep_portable(const tsi_points *in, const float low[3], const float high[3], float far,
-                          tsi_points *out)
+static void keep_portable(const tsi_points *in, const tsi_box *box, float far, tsi_points *out)
 {
   int32_t n = 0;
   for (int32_t block = 0; block < in->n; block += TSI_LANES) {
     float r2[TSI_LANES];
     for (int k = 0; k < TSI_LANES; k++) {
-      const float dx = box_gap(in->x[block + k], low[0], high[0]);
-      const float dy = box_gap(in->y[block + k], low[1], high[1]);
-      const float dz = box_gap(in->z[block + k], low[2], high[2]);
+      const float dx = box_gap(in->x[block + k], box->low[0], box->high[0]);
+      const float dy = box_gap(in->y[block + k], box->low[1], box->high[1]);
+      const float dz = box_gap(in->z[block + k], box->low[2], box->high[2]);
       r2[k] = dx * dx + dy * dy + dz * dz;
     }
     for (int k = 0; k < TSI_LANES; k++) {

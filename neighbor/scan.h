@@ -9,10 +9,9 @@
 
 struct tsi_scan {
   const char *name;
-  /** Copy to `out` the points whose squared distance to the box low..high is at most `far`.
+  /** Copy to `out` the points whose squared distance to the box is at most `far`.
    * out->capacity >= in->n + TSI_LANES; the copy is padded. */
-  void (*keep)(const tsi_points *in, const float low[3], const float high[3], float far,
-               tsi_points *out);
+  void (*keep)(const tsi_points *in, const tsi_box *box, float far, tsi_points *out);
   /** Write the ids of points with squared distance <= bounds->far to `hit`, and to `unsure` the
    * positions in `hit` of those not in sure_low .. sure_high.  Both have room for n + TSI_LANES.
    * \return the number of hits. */

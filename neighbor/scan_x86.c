@@ -24,12 +24,11 @@ AVX512 static inline __m512 square512(__m512 x, __m512 y, __m512 z)
   return _mm512_fmadd_ps(z, z, _mm512_fmadd_ps(y, y, _mm512_mul_ps(x, x)));
 }
 
-AVX512 static void keep_avx512(const tsi_points *in, const float low[3], const float high[3],
-                               float far, tsi_points *out)
+AVX512 static void keep_avx512(const tsi_points *in, const tsi_box *box, float far, tsi_points *out)
 {
-  const __m512 lx = _mm512_set1_ps(low[0]), hx = _mm512_set1_ps(high[0]);
-  const __m512 ly = _mm512_set1_ps(low[1]), hy = _mm512_set1_ps(high[1]);
-  const __m512 lz = _mm512_set1_ps(low[2]), hz = _mm512_set1_ps(high[2]);
+  const __m512 lx = _mm512_set1_ps(box->low[0]), hx = _mm512_set1_ps(box->high[0]);
+  const __m512 ly = _mm512_set1_ps(box->low[1]), hy = _mm512_set1_ps(box->high[1]);
+  const __m512 lz = _mm512_set1_ps(box->low[2]), hz = _mm512_set1_ps(box->high[2]);
   const __m512 limit = _mm512_set1_ps(far);
   int32_t n = 0;
   for (int32_t k = 0; k < in->n; k += 16) {
@@ -97,12 +96,11 @@ AVX2 static inline __m256 square256(__m256 x, __m256 y, __m256 z)
   return _mm256_fmadd_ps(z, z, _mm256_fmadd_ps(y, y, _mm256_mul_ps(x, x)));
 }
 
-AVX2 static void keep_avx2(const tsi_points *in, const float low[3], const float high[3], float far,
-                           tsi_points *out)
+AVX2 static void keep_avx2(const tsi_points *in, const tsi_box *box, float far, tsi_points *out)
 {
-  const __m256 lx = _mm256_set1_ps(low[0]), hx = _mm256_set1_ps(high[0]);
-  const __m256 ly = _mm256_set1_ps(low[1]), hy = _mm256_set1_ps(high[1]);
-  const __m256 lz = _mm256_set1_ps(low[2]), hz = _mm256_set1_ps(high[2]);
+  const __m256 lx = _mm256_set1_ps(box->low[0]), hx = _mm256_set1_ps(box->high[0]);
+  const __m256 ly = _mm256_set1_ps(box->low[1]), hy = _mm256_set1_ps(box->high[1]);
+  const __m256 lz = _mm256_set1_ps(box->low[2]), hz = _mm256_set1_ps(box->high[2]);
   const __m256 limit = _mm256_set1_ps(far);
   int32_t n = 0;
   for (int32_t k = 0; k < in->n; k += 8) {

@@ -21,6 +21,7 @@
 typedef struct tsi_query {
   float p[3];
   ts_lidx atom;
+  int32_t self; /**< its own id among the candidates, -1 if it does not send */
 } tsi_query;
 
 enum { TSI_LANES = 16 }; /**< lists are padded to this with points beyond reach */
@@ -54,6 +55,12 @@ typedef struct tsi_bounds {
 } tsi_bounds;
 
 typedef struct tsi_search tsi_search;
+
+/** A box around points. */
+typedef struct tsi_box {
+  float low[3], high[3];
+} tsi_box;
+
 typedef struct tsi_scan tsi_scan; /* scan.h */
 
 /** Level 3: search `queries` [nq] among `candidates` and record each row with tsi_search_row.
@@ -78,7 +85,7 @@ struct tsi_search {
   int64_t *row_start; /**< [N] into the log */
   int32_t *row_size;  /**< [N] */
   int32_t *unsure;    /**< positions of a row's undecided hits */
-  int32_t unsure_capacity;
+  int64_t unsure_capacity;
   int64_t chunks;
 };
 
@@ -94,17 +101,17 @@ int tsi_points_reserve(tsi_points *points, int32_t n);
 void tsi_points_pad(tsi_points *points);
 void tsi_points_free(tsi_points *points);
 
-/** Split `queries` until at most `leaf` are left and hand each part to `visit`, with the candidates
- * within reach of it; `queries` are reordered.  `depth` numbers the free lists. */
+/** Split `queries` (nq > 0) until at most `leaf` are left and hand each part to `visit`, with the
+ * candidates within reach of it; `queries` are reordered.  `depth` numbers the free lists. */
 int tsi_search_bisect(tsi_search *search, tsi_query *queries, int32_t nq,
                       const tsi_points *candidates, int32_t leaf, int depth, tsi_search_fn visit);
 
 /** Room for `n` hits at the end of the log (and as many unsure positions). */
 int tsi_search_reserve(tsi_search *search, int32_t n);
 
-/** Record the row of `atom`: the `n` ids written at the end of the log, ascending; those at the
+/** Record the row of `query`: the `n` ids written at the end of the log, ascending; those at the
  * positions unsure[0..nunsure-1], ascending, are decided here. */
-void tsi_search_row(tsi_search *search, ts_lidx atom, int32_t n, int32_t nunsure);
+void tsi_search_row(tsi_search *search, const tsi_query *query, int32_t n, int32_t nunsure);
 
 int tsi_search_cells(tsi_search *search, tsi_query *queries, int32_t nq,
                      const tsi_points *candidates, int depth);

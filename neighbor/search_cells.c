@@ -18,7 +18,7 @@ static int scan_cell(tsi_search *search, tsi_query *queries, int32_t nq,
     int32_t nunsure;
     const int32_t n = search->scan->near(candidates, queries[i].p, &search->bounds,
                                          search->log + search->log_size, search->unsure, &nunsure);
-    tsi_search_row(search, queries[i].atom, n, nunsure);
+    tsi_search_row(search, &queries[i], n, nunsure);
   }
   return 0;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "neighbor/array.h"
 #include "runtime/error.h"
 #include "runtime/memory.h"
 
@@ -34,8 +35,8 @@ int tsi_sort_order(ts_lidx n, const uint64_t *key, ts_lidx *order)
   keyed *from = NULL, *to = NULL;
   ts_lidx(*count)[BUCKETS] = NULL;
   int status = 0;
-  TS_TRY_GOTO(status, TSI_NEW(from, n), done);
-  TS_TRY_GOTO(status, TSI_NEW(to, n), done);
+  TS_TRY_GOTO(status, TSI_ARRAY(from, n), done);
+  TS_TRY_GOTO(status, TSI_ARRAY(to, n), done);
   TS_TRY_GOTO(status, TSI_NEW(count, PASSES), done);
   for (ts_lidx k = 0; k < n; k++) {
     from[k] = (keyed){key[order[k]], order[k]};
