@@ -404,15 +404,34 @@ static int add_span(tsi_h5_span **spans, int64_t *count, haddr_t offset, hsize_t
   return 0;
 }
 
+/* Shape of an open dataset's chunks. */
+static int chunk_shape(tsi_h5 *file, const char *path, hid_t id, hsize_t chunk[TSI_H5_RANK])
+{
+  for (int k = 0; k < TSI_H5_RANK; ++k)
+    chunk[k] = 1;
+  const hid_t list = H5Dget_create_plist(id);
+  const int rank = H5Pget_chunk(list, TSI_H5_RANK, chunk);
+  H5Pclose(list);
+  return rank < 1 ? fail(file->path, path, "read its chunks") : 0;
+}
+
+int tsi_h5_depth(tsi_h5 *file, const char *path, int64_t *depth)
+{
+  hsize_t chunk[TSI_H5_RANK];
+  const hid_t id = open_dataset(file, path);
+  if (id < 0) return fail(file->path, path, "open it");
+  const int status = chunk_shape(file, path, id, chunk);
+  *depth = (int64_t)chunk[0];
+  H5Dclose(id);
+  return status;
+}
+
 /* The chunks of all rows from `first` on. */
 static int chunk_spans(tsi_h5 *file, const char *path, hid_t id, const tsi_h5_block *shape,
                        int64_t first, tsi_h5_span **spans, int64_t *count)
 {
-  hsize_t chunk[TSI_H5_RANK] = {1, 1, 1}, at[TSI_H5_RANK], size = 0;
-  const hid_t list = H5Dget_create_plist(id);
-  const int rank = H5Pget_chunk(list, TSI_H5_RANK, chunk);
-  H5Pclose(list);
-  if (rank < 1) return fail(file->path, path, "read its chunks");
+  hsize_t chunk[TSI_H5_RANK], at[TSI_H5_RANK], size = 0;
+  TS_TRY(chunk_shape(file, path, id, chunk));
   const hsize_t rows = (hsize_t)shape->dim[0], columns = (hsize_t)shape->dim[1];
   for (at[0] = (hsize_t)first / chunk[0] * chunk[0]; at[0] < rows; at[0] += chunk[0])
     for (at[1] = at[2] = 0; at[1] < columns; at[1] += chunk[1]) {

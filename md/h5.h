@@ -84,6 +84,9 @@ int tsi_h5_cut(tsi_h5 *file, const char *path, int64_t rows);
 /** Shape of a dataset; block->start is 0 and count is dim. */
 int tsi_h5_shape(tsi_h5 *file, const char *path, tsi_h5_block *out);
 
+/** Rows in a chunk of a growing dataset. */
+int tsi_h5_depth(tsi_h5 *file, const char *path, int64_t *depth);
+
 /** Read this rank's block (start, count) of a dataset, converted to `type`. */
 int tsi_h5_get(tsi_h5 *file, const char *path, tsi_h5_type type, const tsi_h5_block *block,
                void *data);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A trajectory: frames written while the run goes on.  The kind of file follows from its name:
- * .h5 or .h5md is H5MD 1.1, .xyz or .extxyz is extended XYZ.  Frames list the atoms in the order of
- * the structure file whatever the order in memory, and their steps strictly increase.
+ * A trajectory: frames written while the run goes on.  The kind of file follows from its name: .xyz
+ * or .extxyz is extended XYZ, anything else (.h5, .h5md) is H5MD 1.1.  Frames list the atoms in the
+ * order of the structure file whatever the order in memory, and their steps strictly increase.
  *
  * After a kill at any moment the file holds every frame whose ts_trajectory_write() returned, once
  * it has been opened for a resume; what it holds before that, and after a power failure, is in
@@ -44,19 +44,17 @@ typedef struct ts_trajectory ts_trajectory;
 /** Fill the defaults: positions only, start afresh. */
 void ts_trajectory_params_init(ts_trajectory_params *params);
 
-/** 0 if the kind of file is known from its name, else TS_ERR_INPUT with the names that are. */
-int ts_trajectory_check_name(const char *path);
-
 /** Create the file (an old one of that name is replaced), or open it to go on.  A resume without
  * the file starts afresh, with a line in the log.  Collective on comm.
  * \param [in]  system  Atoms of the run: number, elements and masses are written or compared.
  * \param [out] out     Owned by the caller: ts_trajectory_close(); NULL on failure.
- * \return 0; TS_ERR_INPUT (the file is not this run's or is damaged); TS_ERR_UNSUPPORTED (several
- *         ranks); TS_ERR_IO; TS_ERR_HDF5; TS_ERR_MEMORY. */
+ * \return 0; TS_ERR_INPUT (the file is not this run's or is damaged); TS_ERR_UNSUPPORTED (XYZ on
+ *         several ranks); TS_ERR_IO; TS_ERR_HDF5; TS_ERR_MEMORY. */
 int ts_trajectory_open(MPI_Comm comm, const ts_trajectory_params *params, const ts_system *system,
                        ts_trajectory **out);
 
-/** Append one frame; the system has handed it to the kernel when this returns.  Collective.
+/** Append one frame; the operating system has it when this returns.  Collective.  On several ranks
+ * each gives the atoms of one block of ids, the ids of lower ranks below those of higher ones.
  * \return 0; TS_ERR_ARG if the step is not above the last one; TS_ERR_IO; TS_ERR_HDF5. */
 int ts_trajectory_write(ts_trajectory *trajectory, const ts_frame *frame);
 

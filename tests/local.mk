@@ -6,6 +6,7 @@ TEST_LIBS = libtessera.la $(CMOCKA_LIBS)
 EXTRA_DIST += tests/data
 EXTRA_DIST += tests/requirements.txt
 EXTRA_DIST += tests/run_python.sh
+EXTRA_DIST += tests/run_sanitized.sh
 dist_check_SCRIPTS += tests/check_format.sh
 dist_check_SCRIPTS += tests/check_symbols.sh
 dist_check_SCRIPTS += tests/run_fuzz.sh
@@ -35,6 +36,11 @@ check_PROGRAMS += tests/golden
 tests_golden_SOURCES = tests/golden.c $(GOLDEN_SOURCES)
 tests_golden_LDADD = $(TEST_LIBS)
 
+# only the programs, e.g. under another tool: make check-unit LOG_COMPILER='valgrind -q'
+.PHONY: check-unit
+check-unit: all $(check_PROGRAMS)
+	+$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(check_PROGRAMS)'
+
 if TS_HAVE_CMOCKA
 # one pair of lines per test, sorted:
 #   check_PROGRAMS += tests/test_x_y
@@ -55,6 +61,9 @@ tests_test_engine_start_LDADD = $(TEST_LIBS)
 check_PROGRAMS += tests/test_error_message
 tests_test_error_message_SOURCES = tests/test_error_message.c
 tests_test_error_message_LDADD = $(TEST_LIBS)
+check_PROGRAMS += tests/test_h5md_write
+tests_test_h5md_write_SOURCES = tests/test_h5md_write.c tests/checkpoint_sample.h
+tests_test_h5md_write_LDADD = $(TEST_LIBS)
 check_PROGRAMS += tests/test_integrate_harmonic
 tests_test_integrate_harmonic_SOURCES = tests/test_integrate_harmonic.c
 tests_test_integrate_harmonic_LDADD = $(TEST_LIBS)
