@@ -4,6 +4,7 @@ EXTRA_DIST += tools/common.sh
 EXTRA_DIST += tools/install-dependencies
 EXTRA_DIST += tools/make-test-venv
 EXTRA_DIST += tools/run-example
+EXTRA_DIST += tools/run-sanitizers
 EXTRA_DIST += tools/run-tests
 # found there by `tessera model convert`
 nobase_dist_pkgdata_DATA += tools/convert_checkpoint.py
