@@ -38,7 +38,8 @@ tests_golden_LDADD = $(TEST_LIBS)
 
 # only the programs, e.g. under another tool: make check-unit LOG_COMPILER='valgrind -q'
 .PHONY: check-unit
-check-unit: all $(check_PROGRAMS)
+check-unit: all
+	+$(MAKE) $(AM_MAKEFLAGS) $(check_PROGRAMS)
 	+$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(check_PROGRAMS)'
 
 if TS_HAVE_CMOCKA
