@@ -83,8 +83,8 @@ static int place_atom(frame *f, const double x[3], ts_gidx gid, double y[3], int
 static int place_atoms(frame *f, const double (*x)[3], const ts_gidx *gid)
 {
   for (int k = 0; k < 3; k++) {
-    f->low[k] = f->flow[k] = INFINITY;
-    f->high[k] = f->fhigh[k] = -INFINITY;
+    f->low[k] = f->flow[k] = f->n > 0 ? INFINITY : 0;
+    f->high[k] = f->fhigh[k] = f->n > 0 ? -INFINITY : 0;
   }
   TS_TRY(TSI_ARRAY(f->y, f->n));
   TS_TRY(TSI_ARRAY(f->home, f->n));

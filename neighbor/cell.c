@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Cells and wrapping.  Wrapping works on fractions and repeats until the rounded position is
- * inside: one subtraction of many periods may land a rounding error outside.  An atom that lies
- * between the last number below the face and the face itself has no place on either side (adding a
- * period rounds to 1.0, taking it away again gives back the negative fraction); it is put on the
- * face. */
+ * inside: one subtraction of many periods may land a rounding error outside.  An atom less than a
+ * rounding below a face has no place on either side (one period up its fraction rounds to 1, and
+ * back again); it is on the face: put there exactly where that makes its fraction 0, else left
+ * alone.  So wrapping twice is wrapping once. */
 #include "neighbor/cell.h"
 
 #include <float.h>
@@ -123,13 +123,30 @@ double ts_cell_volume(const ts_cell *cell)
   return fabs(dot(cell->h[0], normal));
 }
 
+/* Fractions this little below zero are on the face, see the top. */
+static const double on_face = 0x1p-50;
+
 /* Periods that the atom is outside; true if there are any. */
 static bool periods_outside(const ts_cell *cell, const double x[3], double f[3], double n[3])
 {
   ts_cell_fraction(cell, x, f);
   for (int k = 0; k < 3; k++)
-    n[k] = cell->periodic[k] ? floor(f[k]) : 0;
+    n[k] = cell->periodic[k] && (f[k] < -on_face || f[k] >= 1) ? floor(f[k]) : 0;
   return n[0] != 0 || n[1] != 0 || n[2] != 0;
+}
+
+/* Put an atom that is on a face to rounding, at fractions f, exactly there, if that can be had. */
+static void settle_on_face(const ts_cell *cell, const double f[3], double x[3])
+{
+  double y[3] = {x[0], x[1], x[2]}, g[3];
+  for (int k = 0; k < 3; k++)
+    for (int m = 0; m < 3 && cell->periodic[k] && f[k] < 0; m++)
+      y[m] -= f[k] * cell->h[k][m];
+  ts_cell_fraction(cell, y, g);
+  for (int k = 0; k < 3; k++)
+    if (cell->periodic[k] && !(g[k] >= 0 && g[k] < 1)) return;
+  for (int m = 0; m < 3; m++)
+    x[m] = y[m];
 }
 
 static int fail_atom(ts_lidx i, const double x[3], const char *what)
@@ -143,22 +160,13 @@ static int wrap_one(const ts_cell *cell, ts_lidx i, double x[3], int32_t image[3
   double f[3], n[3], total[3] = {image[0], image[1], image[2]}, y[3] = {x[0], x[1], x[2]};
   if (!isfinite(x[0]) || !isfinite(x[1]) || !isfinite(x[2]))
     return fail_atom(i, x, "the position is not finite");
-  for (int pass = 0; periods_outside(cell, y, f, n); pass++) {
-    if (pass >= 4) { /* on a face to rounding, see the top */
-      for (int k = 0; k < 3; k++) {
-        if (n[k] == 0) continue;
-        total[k] += round(f[k]);
-        for (int m = 0; m < 3; m++)
-          y[m] -= f[k] * cell->h[k][m];
-      }
-      break;
-    }
+  for (int pass = 0; pass < 8 && periods_outside(cell, y, f, n); pass++)
     for (int k = 0; k < 3; k++) {
       total[k] += n[k];
       for (int m = 0; m < 3; m++)
         y[m] -= n[k] * cell->h[k][m];
     }
-  }
+  settle_on_face(cell, f, y);
   for (int k = 0; k < 3; k++)
     if (!(fabs(total[k]) <= INT32_MAX))
       return fail_atom(i, x, "more than 2147483647 periods outside the cell");

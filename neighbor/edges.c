@@ -199,11 +199,18 @@ static int recycle(ts_edges *old, ts_lidx n, tsi_search *s, ts_edges **out)
   return 0;
 }
 
+static bool any(const bool *flag, ts_lidx n)
+{
+  for (ts_lidx i = 0; flag && i < n; i++)
+    if (flag[i]) return true;
+  return false;
+}
+
 static int build(tsi_search *s, const ts_gidx *gid, const ts_search_params *params, ts_edges *e)
 {
   double since = seconds();
-  TS_TRY(tsi_candidates_build(s->cell, e->n, s->x, gid, params->excluded_sender, s->upper,
-                              &s->candidates));
+  const bool *excluded = any(params->excluded_sender, e->n) ? params->excluded_sender : NULL;
+  TS_TRY(tsi_candidates_build(s->cell, e->n, s->x, gid, excluded, s->upper, &s->candidates));
   e->stats.candidates = s->candidates.points.n;
   e->stats.candidate_s = lap(&since);
   TS_TRY(search_rows(s, e->n, params));
@@ -211,7 +218,7 @@ static int build(tsi_search *s, const ts_gidx *gid, const ts_search_params *para
   e->stats.search_s = lap(&since);
   TS_TRY(make_rows(s, e));
   e->stats.row_s = lap(&since);
-  TS_TRY(make_columns(s, !params->excluded_sender, e));
+  TS_TRY(make_columns(s, !excluded, e));
   e->stats.column_s = lap(&since);
   return 0;
 }

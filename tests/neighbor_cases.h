@@ -46,6 +46,7 @@ static inline int below(uint64_t *state, int n)
 typedef struct brute_edge {
   ts_lidx i, j;
   int32_t image[3];
+  double r;
 } brute_edge;
 
 typedef struct brute_list {
@@ -87,7 +88,7 @@ static inline void brute_pair(const ts_cell *cell, const double inv[3][3], const
         }
         const double r = sqrt(r2);
         if (i == j && a == 0 && b == 0 && c == 0) continue;
-        if (r >= lower && r <= upper) brute_add(list, (brute_edge){i, j, {a, b, c}});
+        if (r >= lower && r <= upper) brute_add(list, (brute_edge){i, j, {a, b, c}, r});
       }
 }
 
