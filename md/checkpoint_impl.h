@@ -17,7 +17,7 @@
 #define TS_CHECKPOINT_IMPL_H
 
 #include "md/checkpoint.h"
-#include "md/h5.h"
+#include "md/h5_type.h"
 
 #define TSI_CHECKPOINT_MAGIC "tessera checkpoint 1\n"
 #define TSI_CHECKPOINT_CRC "\ncrc64 "

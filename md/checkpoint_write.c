@@ -3,6 +3,7 @@
  * Writing a checkpoint: the HDF5 file aside, then the seal in front of it (md/checkpoint_impl.h),
  * then the disk, then the names. */
 #include "md/checkpoint_impl.h"
+#include "md/h5.h"
 #include "runtime/error.h"
 #include "runtime/file.h"
 

@@ -176,37 +176,27 @@ static int put_attribute(tsi_h5 *file, const char *path, const char *name, hid_t
   return status;
 }
 
-/* Strings of a fixed length: readable everywhere, and the same bytes for the same text. */
-static hid_t string_type(size_t size)
+/* Strings of variable length in UTF-8, because h5py shows others as bytes, which readers that look
+ * for a unit by name do not find. */
+static hid_t string_type(void)
 {
   const hid_t type = H5Tcopy(H5T_C_S1);
-  H5Tset_size(type, size ? size : 1);
-  H5Tset_strpad(type, H5T_STR_NULLPAD);
+  H5Tset_size(type, H5T_VARIABLE);
+  H5Tset_cset(type, H5T_CSET_UTF8);
   return type;
 }
 
 int tsi_h5_put_text(tsi_h5 *file, const char *path, const char *name, const char *text)
 {
-  const hid_t type = string_type(strlen(text));
-  const int status = put_attribute(file, path, name, type, 0, text);
-  H5Tclose(type);
-  return status;
+  return tsi_h5_put_texts(file, path, name, 0, &text);
 }
 
 int tsi_h5_put_texts(tsi_h5 *file, const char *path, const char *name, int count,
                      const char *const *texts)
 {
-  size_t size = 1;
-  for (int i = 0; i < count; ++i)
-    size = strlen(texts[i]) > size ? strlen(texts[i]) : size;
-  char *packed = calloc((size_t)count, size);
-  if (!packed) return tsi_fail(TS_ERR_MEMORY, "%s: no memory for an attribute", file->path);
-  for (int i = 0; i < count; ++i)
-    memcpy(packed + (size_t)i * size, texts[i], strlen(texts[i]));
-  const hid_t type = string_type(size);
-  const int status = put_attribute(file, path, name, type, count, packed);
+  const hid_t type = string_type();
+  const int status = put_attribute(file, path, name, type, count, texts);
   H5Tclose(type);
-  free(packed);
   return status;
 }
 

@@ -15,11 +15,10 @@
 
 #include <mpi.h>
 
+#include "md/h5_type.h"
 #include "runtime/types.h"
 
 typedef struct tsi_h5 tsi_h5;
-
-typedef enum tsi_h5_type { TSI_H5_DOUBLE, TSI_H5_INT64, TSI_H5_INT32, TSI_H5_UINT8 } tsi_h5_type;
 
 enum { TSI_H5_RANK = 3 };
 
@@ -58,7 +57,8 @@ int tsi_h5_group(tsi_h5 *file, const char *path);
 /** A second name for an object. */
 int tsi_h5_link(tsi_h5 *file, const char *target, const char *path);
 
-/** Attributes of an object: text, several texts, int32 numbers. */
+/** Attributes of an object: text, several texts, int32 numbers; count 0: a single one, not a list.
+ */
 int tsi_h5_put_text(tsi_h5 *file, const char *path, const char *name, const char *text);
 int tsi_h5_put_texts(tsi_h5 *file, const char *path, const char *name, int count,
                      const char *const *texts);

@@ -13,9 +13,12 @@ dist_check_SCRIPTS += tests/run_fuzz.sh
 dist_check_SCRIPTS += tests/test_main_cli.sh
 dist_check_SCRIPTS += tests/test_convert.py
 dist_check_SCRIPTS += tests/test_schema.py
+dist_check_SCRIPTS += tests/test_trajectory.py
+EXTRA_DIST += tests/fuzz_checkpoint.c
 EXTRA_DIST += tests/fuzz_job.c
 EXTRA_DIST += tests/fuzz_json.c
 EXTRA_DIST += tests/fuzz_safetensors.c
+EXTRA_DIST += tests/fuzz_xyz.c
 
 TESTS = $(check_PROGRAMS) $(dist_check_SCRIPTS)
 TEST_EXTENSIONS = .sh .py
@@ -170,4 +173,7 @@ tests_test_safetensors_strict_LDADD = $(TEST_LIBS)
 check_PROGRAMS += tests/test_seed_values
 tests_test_seed_values_SOURCES = tests/test_seed_values.c tests/model_cases.h
 tests_test_seed_values_LDADD = $(TEST_LIBS)
+check_PROGRAMS += tests/test_xyz_roundtrip
+tests_test_xyz_roundtrip_SOURCES = tests/test_xyz_roundtrip.c tests/checkpoint_sample.h tests/comma_locale.h
+tests_test_xyz_roundtrip_LDADD = $(TEST_LIBS)
 endif
