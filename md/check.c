@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
  * `tessera check`: the filled-in job goes to standard output, where it can be kept as a job file of
- * its own; what the job will work on goes to standard error. */
+ * its own; what the job will work on goes to standard error.  The structure and the model are read
+ * and the edges are found as a run would, so what passes here starts there. */
 #include "md/command.h"
 
-#include "md/elements.h"
 #include "md/rdf.h"
+#include "md/setup.h"
 #include "md/ts_units.h"
 #include "md/xyz.h"
-#include "models/tensors.h"
 #include "runtime/error.h"
+#include "runtime/memory.h"
+#include "runtime/topology.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static void print_cell(const ts_cell *cell)
 {
@@ -44,6 +47,16 @@ static void print_system(const char *path, const ts_system *system)
   print_cell(&system->cell);
 }
 
+static void print_model(const ts_job *job, const ts_model *model)
+{
+  const ts_model_desc *desc = &model->desc;
+  fprintf(stderr, "model      %s: %d channels, %d heads; layers:", job->model, desc->channels,
+          desc->heads);
+  for (int s = 0; s < desc->nstages; ++s)
+    fprintf(stderr, "%s %d to %g Å", s ? "," : "", desc->stage[s].nlayers, desc->stage[s].cutoff);
+  fprintf(stderr, "; radial tables to %.1e\n", model->radial_error);
+}
+
 /* What the job asks of its structure. */
 static int check_system(const ts_job *job, const char *path, const ts_system *system)
 {
@@ -62,28 +75,46 @@ static int check_system(const ts_job *job, const char *path, const ts_system *sy
   return 0;
 }
 
-static void print_model(const char *path, const ts_model_desc *desc, const ts_weights *weights)
+/* Candidate edges of a stage, per atom. */
+static int count_edges(const ts_step_params *step, const ts_system *system,
+                       const ts_stage_desc *stage, double *out)
 {
-  int64_t parameters = 0;
-  for (int i = 0; i < ts_weights_count(weights); ++i)
-    parameters += ts_weights_at(weights, i).count;
-  fprintf(stderr, "model      %s: %d channels, %d heads, %lld parameters", path, desc->channels,
-          desc->heads, (long long)parameters);
-  for (int s = 0; s < desc->nstages; ++s)
-    fprintf(stderr, "%s %d to %g Å", s ? "," : "; layers:", desc->stage[s].nlayers,
-            desc->stage[s].cutoff);
-  fprintf(stderr, "\n");
+  ts_search_params search;
+  ts_edges *edges;
+  bool *excluded;
+  ts_search_params_init(&search);
+  search.cutoff = stage->cutoff;
+  search.lower = stage->lower;
+  search.skin = step->skin;
+  search.backend = step->backend;
+  search.chunk = step->chunk;
+  TS_TRY(TSI_NEW(excluded, system->n));
+  for (ts_lidx i = 0; i < system->n; ++i)
+    excluded[i] = stage->excluded[system->z[i]];
+  search.excluded_sender = excluded;
+  const int status =
+      ts_edges_build(&system->cell, system->n, system->x, system->gid, &search, &edges);
+  free(excluded);
+  TS_TRY(status);
+  *out = (double)edges->count / (double)system->n;
+  ts_edges_destroy(&edges);
+  return 0;
 }
 
-static int check_model(const ts_job *job, bool with_charge)
+static int print_memory(const ts_job *job, const ts_system *system, const ts_model *model)
 {
-  char path[TS_JOB_TEXT];
-  ts_model_desc desc;
-  ts_weights *weights;
-  TS_TRY(ts_job_input(job, job->model, path));
-  TS_TRY(ts_model_load(path, with_charge, &desc, &weights));
-  print_model(path, &desc, weights);
-  ts_weights_destroy(&weights);
+  double edges[TS_MAX_STAGES];
+  ts_topology topology;
+  ts_step_params step;
+  TS_TRY(ts_topology_read(&topology));
+  const int workers = (int)job->execution.workers;
+  tsi_setup_step(job, model, workers ? workers : ts_topology_workers(&topology, 1), &step);
+  for (int s = 0; s < model->desc.nstages; ++s) {
+    TS_TRY(count_edges(&step, system, &model->desc.stage[s], &edges[s]));
+    fprintf(stderr, "edges      %.1f per atom to %g + %g Å\n", edges[s],
+            model->desc.stage[s].cutoff, step.skin);
+  }
+  fprintf(stderr, "memory     %.1f MiB for the model\n", (double)model->bytes / 1048576.0);
   return 0;
 }
 
@@ -91,13 +122,19 @@ int ts_check_job(const ts_job *job)
 {
   char path[TS_JOB_TEXT];
   ts_system *system;
+  ts_model *model = NULL;
   TS_TRY(ts_job_print(job, stdout));
   fflush(stdout);
   TS_TRY(ts_job_input(job, job->structure, path));
   TS_TRY(ts_xyz_read(path, &system));
   print_system(path, system);
-  int status = check_system(job, path, system);
-  if (!status) status = check_model(job, job->charge != TS_JOB_UNSET || system->has_charge);
+  int status;
+  TS_TRY_GOTO(status, check_system(job, path, system), done);
+  TS_TRY_GOTO(status, tsi_setup_model(job, system, &model), done);
+  print_model(job, model);
+  TS_TRY_GOTO(status, print_memory(job, system, model), done);
+done:
+  ts_model_destroy(&model);
   ts_system_destroy(&system);
   return status;
 }

@@ -3,6 +3,10 @@
 #
 # The command line from outside: exit statuses, one error line, and what goes where.
 tessera=${TS_BUILD_DIR:-.}/tessera
+[ -x "$tessera" ] || {
+  echo "$tessera is missing"
+  exit 1
+}
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 failed=0
