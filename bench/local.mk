@@ -10,3 +10,6 @@ bench: $(EXTRA_PROGRAMS)
 EXTRA_PROGRAMS += bench/bench_program
 bench_bench_program_SOURCES = bench/bench_program.c
 bench_bench_program_LDADD = libtessera.la
+EXTRA_PROGRAMS += bench/bench_step
+bench_bench_step_SOURCES = bench/bench_step.c tests/case.c tests/case.h
+bench_bench_step_LDADD = libtessera.la

@@ -75,32 +75,6 @@ static int check_system(const ts_job *job, const char *path, const ts_system *sy
   return 0;
 }
 
-/* Candidate edges of a stage, per atom. */
-static int count_edges(const ts_step_params *step, const ts_system *system,
-                       const ts_stage_desc *stage, double *out)
-{
-  ts_search_params search;
-  ts_edges *edges;
-  bool *excluded;
-  ts_search_params_init(&search);
-  search.cutoff = stage->cutoff;
-  search.lower = stage->lower;
-  search.skin = step->skin;
-  search.backend = step->backend;
-  search.chunk = step->chunk;
-  TS_TRY(TSI_NEW(excluded, system->n));
-  for (ts_lidx i = 0; i < system->n; ++i)
-    excluded[i] = stage->excluded[system->z[i]];
-  search.excluded_sender = excluded;
-  const int status =
-      ts_edges_build(&system->cell, system->n, system->x, system->gid, &search, &edges);
-  free(excluded);
-  TS_TRY(status);
-  *out = (double)edges->count / (double)system->n;
-  ts_edges_destroy(&edges);
-  return 0;
-}
-
 static int print_memory(const ts_job *job, const ts_system *system, const ts_model *model)
 {
   double edges[TS_MAX_STAGES];
@@ -110,11 +84,16 @@ static int print_memory(const ts_job *job, const ts_system *system, const ts_mod
   const int workers = (int)job->execution.workers;
   tsi_setup_step(job, model, workers ? workers : ts_topology_workers(&topology, 1), &step);
   for (int s = 0; s < model->desc.nstages; ++s) {
-    TS_TRY(count_edges(&step, system, &model->desc.stage[s], &edges[s]));
+    ts_edges *set;
+    TS_TRY(ts_step_edges(&step, system, s, &set));
+    edges[s] = (double)set->count / (double)system->n;
+    ts_edges_destroy(&set);
     fprintf(stderr, "edges      %.1f per atom to %g + %g Å\n", edges[s],
             model->desc.stage[s].cutoff, step.skin);
   }
-  fprintf(stderr, "memory     %.1f MiB for the model\n", (double)model->bytes / 1048576.0);
+  fprintf(stderr, "memory     %.1f MiB for the model, %.1f MiB for a step\n",
+          (double)model->bytes / 1048576.0,
+          (double)ts_step_memory(&step, system->n, edges) / 1048576.0);
   return 0;
 }
 

@@ -181,26 +181,32 @@ static int edges_arrays(ts_step *s)
   return 0;
 }
 
+int ts_step_edges(const ts_step_params *params, const ts_system *system, int stage, ts_edges **out)
+{
+  const ts_stage_desc *d = &params->model->desc.stage[stage];
+  ts_search_params search;
+  bool *excluded = NULL;
+  *out = NULL;
+  ts_search_params_init(&search);
+  search.cutoff = d->cutoff;
+  search.lower = d->lower;
+  search.skin = params->skin;
+  search.backend = params->backend;
+  search.chunk = params->chunk;
+  TS_TRY(TSI_NEW(excluded, system->n));
+  for (ts_lidx i = 0; i < system->n; i++)
+    excluded[i] = d->excluded[system->z[i]];
+  search.excluded_sender = excluded;
+  const int status = ts_edges_build(&system->cell, system->n, (const double(*)[3])system->x,
+                                    system->gid, &search, out);
+  free(excluded);
+  return status;
+}
+
 static int stage_edges(ts_step *s, int k)
 {
   const ts_system *sys = s->system;
-  const ts_stage_desc *d = &s->model->desc.stage[k];
-  ts_search_params p;
-  bool *excluded = NULL;
-  ts_search_params_init(&p);
-  p.cutoff = d->cutoff;
-  p.lower = d->lower;
-  p.skin = s->params.skin;
-  p.backend = s->params.backend;
-  p.chunk = s->params.chunk;
-  TS_TRY(TSI_NEW(excluded, sys->n));
-  for (ts_lidx i = 0; i < sys->n; i++)
-    excluded[i] = d->excluded[sys->z[i]];
-  p.excluded_sender = excluded;
-  const int status =
-      ts_edges_build(&sys->cell, sys->n, (const double(*)[3])sys->x, sys->gid, &p, &s->edges[k]);
-  free(excluded);
-  TS_TRY(status);
+  TS_TRY(ts_step_edges(&s->params, sys, k, &s->edges[k]));
   TS_TRY(ts_tiles_build(s->edges[k], s->shape.atoms, &s->tiles[k]));
   const ts_edges *e = s->edges[k];
   TS_TRY(TSI_NEW(s->pair[k], e->count));
@@ -209,6 +215,33 @@ static int stage_edges(ts_step *s, int k)
                     s->model->species_index[sys->z[e->sender[i]]];
   s->stats.candidates[k] = e->count;
   return 0;
+}
+
+/* Index arrays of an edge: rows, columns, tiles and species pair. */
+enum { INDEX_BYTES = 52 };
+
+size_t ts_step_memory(const ts_step_params *params, ts_lidx n, const double *edges)
+{
+  tsi_tile_data tile = {0};
+  double *energy;
+  ts_step s = {.tile = &tile, .energy = &energy};
+  tsi_step_sizes(&s, params, n);
+  size_t bytes = 0, most = 0;
+  const size_t real = s.model->real_size;
+  const int light = (int)lround(params->recompute * s.ntiles);
+  for (int keep = 0; keep < 2; keep++) {
+    carver c = {0};
+    tile.keep = keep;
+    carve_layers(&s, &c, 0);
+    bytes += c.bytes * (size_t)(keep ? s.ntiles - light : light);
+  }
+  for (int k = 0; k < s.model->desc.nstages; k++) {
+    const size_t E = (size_t)(edges[k] * n);
+    bytes += ts_edge_layout(s.model, (int)(E / (size_t)s.ntiles), NULL, NULL) * (size_t)s.ntiles;
+    bytes += E * (4 * real + 3 * sizeof(double) + INDEX_BYTES);
+    most = E > most ? E : most;
+  }
+  return bytes + most * 2 * (size_t)s.shape.heads * real;
 }
 
 /* Reorder the atoms and the forces along the curve. */

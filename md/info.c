@@ -25,11 +25,16 @@ static void print_list(const char *list)
 
 static void print_matrix_modes(void)
 {
+  static const char *const name[] = {"packed", "cblas"};
   printf("matrix modes (largest error against double, relative)\n");
-  for (int i = 0; ts_matrix_ops_at(i); ++i) {
-    const ts_matrix_ops *ops = ts_matrix_ops_at(i);
-    printf("  %-8s float %.1e, double %.1e\n", ops->name, ts_matrix_error(ops, false),
-           ts_matrix_error(ops, true));
+  for (int i = 0; i < 2; ++i) {
+    double error[2];
+    for (int k = 0; k < 2; ++k) {
+      const ts_matrix_ops *ops;
+      ts_matrix_ops_find(name[i], ts_kernels_find(k == 1, "auto")->packed, &ops);
+      error[k] = ts_matrix_error(ops, k == 1);
+    }
+    printf("  %-8s float %.1e, double %.1e\n", name[i], error[0], error[1]);
   }
 }
 

@@ -37,8 +37,9 @@ static const tsi_job_word cuts[] = {{"atoms", TS_CUT_ATOMS, false}, {"edges", -1
 static const tsi_job_word precisions[] = {
     {"float", TS_PRECISION_FLOAT, false}, {"double", TS_PRECISION_DOUBLE, false}, {0}};
 static const tsi_job_word matrices[] = {
-    {"auto", 0, false}, {"cblas", 0, false}, {"amx", -1, true},  {"amx2", -1, true},
-    {"amx3", -1, true}, {"fp32", -1, true},  {"tf32", -1, true}, {0}};
+    {"auto", 0, false}, {"packed", 0, false}, {"cblas", 0, false},
+    {"amx", -1, true},  {"amx2", -1, true},   {"amx3", -1, true},
+    {"fp32", -1, true}, {"tf32", -1, true},   {0}};
 static const tsi_job_word trajectories[] = {{".h5", TS_TRAJECTORY_H5MD, false},
                                             {".xyz", TS_TRAJECTORY_XYZ, false},
                                             {".dcd", -1, true},

@@ -12,10 +12,10 @@
 #include <string.h>
 
 #include "md/run_impl.h"
+#include "md/setup.h"
 #include "md/ts_units.h"
 #include "md/velocities.h"
 #include "md/xyz.h"
-#include "models/tensors.h"
 #include "runtime/crc64.h"
 #include "runtime/error.h"
 #include "runtime/log.h"
@@ -41,23 +41,26 @@ static void catch_signals(void)
 
 /* ---- start */
 
+static int start_world(tsi_run *run)
+{
+  TS_TRY(ts_world_create(&run->world));
+  ts_log_set_rank(ts_world_rank(run->world));
+  if (ts_world_size(run->world) == 1) return 0;
+  return tsi_fail(TS_ERR_UNSUPPORTED,
+                  "%d ranks were started; this version runs on one (mpirun -n 1)",
+                  ts_world_size(run->world));
+}
+
 static int start_engine(tsi_run *run)
 {
   ts_topology topology;
   ts_engine_params params;
   char text[512];
-  int share;
-  TS_TRY(ts_world_create(&run->world));
-  ts_log_set_rank(ts_world_rank(run->world));
-  if (ts_world_size(run->world) > 1)
-    return tsi_fail(TS_ERR_UNSUPPORTED,
-                    "%d ranks were started; this version runs on one (mpirun -n 1)",
-                    ts_world_size(run->world));
   TS_TRY(ts_topology_read(&topology));
   ts_engine_params_init(&params);
   params.workers = (int)run->job->execution.workers;
   params.scheduler = run->job->execution.scheduler;
-  TS_TRY(ts_world_share(run->world, &topology, &params.local_ranks, &share));
+  TS_TRY(ts_world_share(run->world, &topology, &params.sharers, &params.share));
   TS_TRY(ts_engine_create(&topology, &params, &run->engine));
   ts_topology_describe(&topology, text, sizeof text);
   ts_log(TS_LOG_INFO, "machine: %s", text);
@@ -95,54 +98,6 @@ static void log_model(const ts_model *m)
   if (m->desc.note[0]) ts_log(TS_LOG_INFO, "model's note: %s", m->desc.note);
 }
 
-/* The charge of the job, else of the structure. */
-static void choose_charge(const ts_job *job, const ts_system *system, ts_model_params *params)
-{
-  const bool by_job = job->charge != TS_JOB_UNSET;
-  params->has_charge = by_job || system->has_charge;
-  params->charge = by_job ? (int)job->charge : system->charge;
-  params->multiplicity = by_job ? (int)job->multiplicity : system->multiplicity;
-}
-
-static int check_charge(const ts_model_params *p)
-{
-  if (!p->has_charge) return 0;
-  if (p->charge < -10 || p->charge > 10 || p->multiplicity < 0 || p->multiplicity > 20)
-    return tsi_fail(TS_ERR_INPUT,
-                    "charge %d and multiplicity %d of the structure; expected -10..10 and 0..20",
-                    p->charge, p->multiplicity);
-  return 0;
-}
-
-static int load_model(tsi_run *run, const char *path)
-{
-  const ts_job *job = run->job;
-  ts_model_desc desc;
-  ts_weights *weights;
-  int species[TS_MAX_ELEMENT], count = 0;
-  bool seen[256] = {false};
-  ts_model_params params = {.is_double = job->execution.precision == TS_PRECISION_DOUBLE,
-                            .matrix = job->execution.matrix,
-                            .isa = "auto",
-                            .species = species,
-                            .radial_tolerance = job->execution.radial_tolerance};
-  choose_charge(job, run->system, &params);
-  TS_TRY(check_charge(&params));
-  for (ts_lidx i = 0; i < run->system->n; i++)
-    seen[run->system->z[i]] = true;
-  for (int z = 0; z < TS_MAX_ELEMENT; z++)
-    if (seen[z]) species[count++] = z;
-  params.nspecies = count;
-  TS_TRY(ts_model_load(path, params.has_charge, &desc, &weights));
-  const int status = ts_model_create(&desc, weights, &params, &run->model);
-  ts_weights_destroy(&weights);
-  TS_TRY(status);
-  if (params.has_charge)
-    ts_log(TS_LOG_INFO, "charge %d, multiplicity %d", params.charge, params.multiplicity);
-  log_model(run->model);
-  return 0;
-}
-
 static int new_velocities(tsi_run *run)
 {
   const ts_job *job = run->job;
@@ -166,20 +121,8 @@ static int new_velocities(tsi_run *run)
 
 static int make_step(tsi_run *run)
 {
-  const ts_job *job = run->job;
   ts_step_params params;
-  ts_step_params_init(&params);
-  params.model = run->model;
-  params.workers = ts_engine_workers(run->engine);
-  params.skin = job->neighbors.skin;
-  params.rebuild = job->neighbors.rebuild;
-  params.period = job->partition.period;
-  params.curve = job->partition.curve;
-  params.backend = job->neighbors.backend;
-  params.chunk = (int)job->neighbors.chunk;
-  params.tile_atoms = (int)job->execution.tile_atoms;
-  params.recompute = job->execution.recompute;
-  params.replay = job->execution.replay;
+  tsi_setup_step(run->job, run->model, ts_engine_workers(run->engine), &params);
   TS_TRY(ts_step_create(&params, run->system, &run->step));
   const ts_step_stats stats = ts_step_statistics(run->step);
   for (int s = 0; s < run->model->desc.nstages; s++)
@@ -212,15 +155,16 @@ static void make_setup(tsi_run *run)
     ts_log(TS_LOG_INFO, "temperature counts %" PRId64 " degrees of freedom", run->setup.dof);
 }
 
+/* Inputs first, so that a wrong one is answered before anything is started. */
 static int start(tsi_run *run, bool resume)
 {
   const ts_job *job = run->job;
   char structure[TS_JOB_TEXT], model[TS_JOB_TEXT];
   TS_TRY(ts_job_input(job, job->structure, structure));
   TS_TRY(ts_job_input(job, job->model, model));
-  TS_TRY(start_engine(run));
-  TS_TRY(tsi_run_check_folder(run, resume));
+  TS_TRY(start_world(run));
   TS_TRY(digest_file(model, run->model_digest, sizeof run->model_digest));
+  TS_TRY(tsi_run_check_folder(run, resume));
   if (resume && tsi_run_has_checkpoint(run)) {
     TS_TRY(tsi_run_load(run));
   } else {
@@ -228,8 +172,10 @@ static int start(tsi_run *run, bool resume)
     TS_TRY(ts_xyz_read(structure, &run->system));
     if (job->task == TS_TASK_MD) TS_TRY(new_velocities(run));
   }
-  TS_TRY(load_model(run, model));
+  TS_TRY(tsi_setup_model(job, run->system, &run->model));
+  log_model(run->model);
   make_setup(run);
+  TS_TRY(start_engine(run));
   return make_step(run);
 }
 

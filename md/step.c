@@ -39,6 +39,21 @@ static int automatic_tile(ts_lidx n, int workers)
   return (int)(rounded < 16 ? 16 : rounded > 128 ? 128 : rounded);
 }
 
+void tsi_step_sizes(ts_step *s, const ts_step_params *params, ts_lidx n)
+{
+  const int rows = params->tile_atoms ? params->tile_atoms : automatic_tile(n, params->workers);
+  s->params = *params;
+  s->model = params->model;
+  s->layers = ts_model_layers(s->model);
+  s->shape = ts_model_shape(s->model, rows);
+  s->ntiles = (int)(((int64_t)n + rows - 1) / rows);
+  s->stats.tiles = s->ntiles;
+  s->stats.tile_atoms = rows;
+  for (int k = 0; k < s->model->desc.nstages; k++)
+    for (int l = 0; l < s->model->desc.stage[k].nlayers; l++)
+      if (s->model->layer[k][l].order == TS_ORDER_FIRST) s->first_order = true;
+}
+
 static int check_elements(const ts_model *model, const ts_system *system)
 {
   if (system->n < 1) return tsi_fail(TS_ERR_INPUT, "the structure has no atoms");
@@ -310,19 +325,8 @@ int ts_step_create(const ts_step_params *params, ts_system *system, ts_step **ou
   int status;
   TS_TRY(check_elements(params->model, system));
   TS_TRY(TSI_NEW(s, 1));
-  s->params = *params;
-  s->model = params->model;
   s->system = system;
-  s->layers = ts_model_layers(s->model);
-  const int rows =
-      params->tile_atoms ? params->tile_atoms : automatic_tile(system->n, params->workers);
-  s->shape = ts_model_shape(s->model, rows);
-  s->ntiles = (int)(((int64_t)system->n + rows - 1) / rows);
-  s->stats.tiles = s->ntiles;
-  s->stats.tile_atoms = rows;
-  for (int k = 0; k < s->model->desc.nstages; k++)
-    for (int l = 0; l < s->model->desc.stage[k].nlayers; l++)
-      if (s->model->layer[k][l].order == TS_ORDER_FIRST) s->first_order = true;
+  tsi_step_sizes(s, params, system->n);
   TS_TRY_GOTO(status, tsi_epoch_atoms_create(s), fail);
   TS_TRY_GOTO(status, begin(s, TS_REBUILD_START), fail);
   *out = s;

@@ -99,9 +99,12 @@ void ts_step_ages_set(ts_step *step, ts_step_ages ages);
 
 ts_step_stats ts_step_statistics(const ts_step *step);
 
-/** Bytes that ts_step_create will need, estimated from a density of edges per atom.
- * \param [in] edges  Expected candidate edges per atom of each stage. */
-size_t ts_step_memory(const ts_model *model, const ts_step_params *params, ts_lidx n,
-                      const double *edges);
+/** The candidate edges of a stage at the present positions, as an epoch would have them.
+ * Not collective.  \return as ts_edges_build. */
+int ts_step_edges(const ts_step_params *params, const ts_system *system, int stage,
+                  ts_edges **out);
+
+/** Bytes of a step's arrays, for n atoms with edges[stage] candidate edges each. */
+size_t ts_step_memory(const ts_step_params *params, ts_lidx n, const double *edges);
 
 #endif

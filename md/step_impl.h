@@ -58,6 +58,9 @@ struct ts_step {
   ts_step_stats stats;
 };
 
+/** Tile size, number of tiles and what else follows from parameters and number of atoms. */
+void tsi_step_sizes(ts_step *step, const ts_step_params *params, ts_lidx n);
+
 /** Arrays and handles whose extents depend on the number of atoms alone. */
 int tsi_epoch_atoms_create(ts_step *step);
 

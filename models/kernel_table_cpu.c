@@ -27,6 +27,7 @@ static size_t scratch_bytes(const ts_shape *s, int max_degree)
 const ts_kernels TS_K(kernels) = {
     .isa = TS_STRING(TS_KERNEL_ISA),
     .is_double = TS_KERNEL_DOUBLE,
+    .packed = &TS_K(packed_ops),
     .edge = TS_K(edge),
     .embed = TS_K(embed),
     .embed_back = TS_K(embed_back),

@@ -130,6 +130,7 @@ typedef struct ts_edge_params {
 typedef struct ts_kernels {
   const char *isa;
   bool is_double;
+  const ts_matrix_ops *packed; /**< the matrix back end for this instruction set */
 
   /** Radial data of a tile's edges.  geometry [E,4] double (u, r), pair [E] species pair;
    * writes node [E] and edge real [E,TS_EDGE_REALS]; inactive edges are left alone. */

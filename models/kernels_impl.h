@@ -39,6 +39,8 @@ void TS_K(head)(const ts_shape *s, const ts_head *w, int n, const void *hshort, 
 void TS_K(edge_force)(int64_t count, const double *geometry, const uint8_t *active,
                       const void *grad, double *pull);
 
+extern const ts_matrix_ops TS_K(packed_ops);
+
 /* y [rows,in->out] of one SO(3)-linear map: each degree's rows are one matrix. */
 static inline void so3_forward(const ts_shape *s, const ts_so3 *w, const real *x, real *y)
 {

@@ -10,6 +10,7 @@ TS_KERNEL_SOURCES += models/head_cpu.c
 TS_KERNEL_SOURCES += models/kernel_table_cpu.c
 TS_KERNEL_SOURCES += models/kernels_impl.h
 TS_KERNEL_SOURCES += models/norm_cpu.c
+TS_KERNEL_SOURCES += models/packed_cpu.c
 TS_KERNEL_SOURCES += models/project_cpu.c
 TS_KERNEL_SOURCES += models/real.h
 TS_KERNEL_SOURCES += models/update_cpu.c

@@ -52,24 +52,16 @@ static void cblas_backward(const ts_matrix *m, int rows, const void *dy, int ldd
 static const ts_matrix_ops cblas_ops = {
     .name = "cblas", .pack = cblas_pack, .forward = cblas_forward, .backward = cblas_backward};
 
-static const ts_matrix_ops *const back_ends[] = {&cblas_ops};
-
-const ts_matrix_ops *ts_matrix_ops_at(int index)
+int ts_matrix_ops_find(const char *name, const ts_matrix_ops *packed, const ts_matrix_ops **out)
 {
-  const int count = (int)(sizeof back_ends / sizeof back_ends[0]);
-  return index >= 0 && index < count ? back_ends[index] : NULL;
-}
-
-int ts_matrix_ops_find(const char *name, bool is_double, const ts_matrix_ops **out)
-{
-  (void)is_double; /* every back end of this version serves both */
   *out = NULL;
-  if (!strcmp(name, "auto")) name = "cblas";
-  for (int i = 0; ts_matrix_ops_at(i); i++)
-    if (!strcmp(ts_matrix_ops_at(i)->name, name)) *out = ts_matrix_ops_at(i);
+  if (!strcmp(name, "auto") || !strcmp(name, packed->name))
+    *out = packed;
+  else if (!strcmp(name, cblas_ops.name))
+    *out = &cblas_ops;
   if (*out) return 0;
-  return tsi_fail(TS_ERR_INPUT, "matrix back end \"%s\" is not known; expected auto or cblas",
-                  name);
+  return tsi_fail(TS_ERR_INPUT,
+                  "matrix back end \"%s\" is not known; expected auto, packed or cblas", name);
 }
 
 int ts_matrix_create(const ts_matrix_ops *ops, bool is_double, int in, int out, const double *w,

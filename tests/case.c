@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/case.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +68,7 @@ golden_case case_read(const char *name)
   if (strchr(name, '/'))
     snprintf(path, sizeof path, "%s", name);
   else
-    snprintf(path, sizeof path, "%s/golden/%s.json", data ? data : "tests/data", name);
+    snprintf(path, sizeof path, "%s/golden/%s.json", data ? data : TS_SOURCE_TREE "/tests/data", name);
   ts_json *doc;
   must(ts_json_read(path, &doc));
   const ts_json_node *root = ts_json_root(doc);
@@ -142,6 +143,73 @@ double case_energy(const ts_step *step, const ts_system *system)
     sum += energy[i];
   free(energy);
   return sum;
+}
+
+ts_system *case_copy(const ts_system *system)
+{
+  ts_system *copy;
+  const size_t n = (size_t)system->n;
+  must(ts_system_create(system->natoms, system->n, &copy));
+  memcpy(copy->x, system->x, n * sizeof *copy->x);
+  memcpy(copy->image, system->image, n * sizeof *copy->image);
+  memcpy(copy->v, system->v, n * sizeof *copy->v);
+  memcpy(copy->mass, system->mass, n * sizeof *copy->mass);
+  memcpy(copy->z, system->z, n * sizeof *copy->z);
+  memcpy(copy->gid, system->gid, n * sizeof *copy->gid);
+  copy->cell = system->cell;
+  copy->has_velocities = system->has_velocities;
+  copy->has_charge = system->has_charge;
+  copy->charge = system->charge;
+  copy->multiplicity = system->multiplicity;
+  return copy;
+}
+
+case_output case_evaluate(const ts_step_params *params, const ts_system *system)
+{
+  case_output out = {.n = system->n};
+  ts_system *copy = case_copy(system);
+  ts_step *step;
+  ts_partial total;
+  must(TSI_NEW(out.energy, out.n));
+  must(TSI_NEW(out.force, out.n));
+  must(ts_step_create(params, copy, &step));
+  must(ts_step_evaluate(step, 0, &total));
+  case_results(step, copy, out.energy, out.force);
+  out.total = case_energy(step, copy);
+  for (ts_lidx i = 0; i < out.n; i++)
+    for (int k = 0; k < 9; k++)
+      out.virial[k] += ts_step_virials(step)[i][k];
+  ts_step_destroy(&step);
+  ts_system_destroy(&copy);
+  return out;
+}
+
+void case_output_release(case_output *out)
+{
+  free(out->energy);
+  free(out->force);
+}
+
+double case_difference(size_t count, const double *a, const double *b)
+{
+  double worst = 0;
+  for (size_t i = 0; i < count; i++)
+    if (!(fabs(a[i] - b[i]) <= worst)) worst = isnan(a[i] - b[i]) ? INFINITY : fabs(a[i] - b[i]);
+  return worst;
+}
+
+double case_largest(size_t count, const double *a)
+{
+  double worst = 0;
+  for (size_t i = 0; i < count; i++)
+    if (!(fabs(a[i]) <= worst)) worst = isnan(a[i]) ? INFINITY : fabs(a[i]);
+  return worst;
+}
+
+double case_random(uint64_t *state)
+{
+  *state = *state * 6364136223846793005u + 1442695040888963407u;
+  return (double)(int64_t)(*state >> 11) * 0x1p-52 - 1.0;
 }
 
 ts_engine *case_engine(int workers, const char *scheduler)
