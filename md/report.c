@@ -43,8 +43,8 @@ static const char csv_header[] =
     "max_force_atom,steps_per_s,atoms_per_s\n";
 
 static const char screen_header[] =
-    "     step   time/ps       E_pot/eV     E_kin/eV      E_cons/eV      T/K     P/bar  "
-    "drift/ueV/at/ps   atoms/s\n";
+    "     step  time/ps       E_pot/eV     E_kin/eV      E_cons/eV      T/K     P/bar  ueV/at/ps"
+    "  atoms/s\n";
 
 double ts_clock(void)
 {
@@ -204,14 +204,14 @@ static void print_row(ts_report *report, const ts_observables *o, double atoms_p
   const locale_t before = uselocale(report->plain);
   if (report->rows++ % HEADER_EVERY == 0) fputs(screen_header, stdout);
   printf("%9" PRId64, o->step);
-  screen_number(10, 4, o->time);
+  screen_number(9, 4, o->time);
   screen_number(15, 4, o->epot);
   screen_number(13, 4, o->ekin);
   screen_number(15, 4, o->conserved);
   screen_number(9, 2, o->temperature);
   screen_number(10, 1, o->pressure);
-  screen_number(17, 3, o->drift);
-  screen_number(10, 0, atoms_per_s);
+  screen_number(11, 3, o->drift);
+  screen_number(9, 0, atoms_per_s);
   fputc('\n', stdout);
   fflush(stdout);
   uselocale(before);
