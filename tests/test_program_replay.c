@@ -15,7 +15,7 @@
 #include "runtime/program.h"
 #include "tests/watchdog.h"
 
-enum { CELLS = 20, TASKS = 400, MAX_ACCESS = 13 };
+enum { CELLS = 20, TASKS = 150, MAX_ACCESS = 13 };
 
 static ts_engine *engine;
 static uint64_t cell[CELLS], expected[CELLS];
