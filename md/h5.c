@@ -13,6 +13,7 @@
 
 struct tsi_h5 {
   hid_t id;
+  bool parallel;
   hid_t transfer; /* how raw data are moved: collectively on several ranks */
   char *path;
 };
@@ -89,9 +90,10 @@ static int open_file(const char *path, MPI_Comm comm, bool create, int64_t user_
     free(file);
     return tsi_fail(TS_ERR_MEMORY, "%s: no memory to open it", path);
   }
+  file->parallel = ranks > 1;
   file->transfer = H5Pcreate(H5P_DATASET_XFER);
-  if (ranks > 1) H5Pset_dxpl_mpio(file->transfer, H5FD_MPIO_COLLECTIVE);
-  const hid_t access = access_list(comm, ranks > 1);
+  if (file->parallel) H5Pset_dxpl_mpio(file->transfer, H5FD_MPIO_COLLECTIVE);
+  const hid_t access = access_list(comm, file->parallel);
   file->id = access < 0 ? access : open_id(path, create, user_block, access);
   int status = 0;
   if (file->id < 0) status = fail(path, "", create ? "create it" : "open it");
@@ -337,10 +339,10 @@ int tsi_h5_append(tsi_h5 *file, const char *path, tsi_h5_type type, int64_t row,
   at.count[0] = 1;
   const hid_t id = open_dataset(file, path);
   if (id < 0) return fail(file->path, path, "open it");
-  int status = 0;
-  if (set_rows(id, row + 1) < 0 || transfer(file, id, type, &at, NULL, data) < 0 ||
-      H5Dflush(id) < 0)
-    status = fail(file->path, path, "append to it");
+  herr_t bad = set_rows(id, row + 1);
+  if (bad >= 0) bad = transfer(file, id, type, &at, NULL, data);
+  if (bad >= 0 && !file->parallel) bad = H5Dflush(id);
+  const int status = bad < 0 ? fail(file->path, path, "append to it") : 0;
   H5Dclose(id);
   return status;
 }

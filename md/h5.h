@@ -74,7 +74,8 @@ int tsi_h5_grow(tsi_h5 *file, const char *path, tsi_h5_type type, const tsi_h5_b
                 int64_t depth);
 
 /** Write row `row` of a growing dataset, the first one behind its end; block->start[0] and count[0]
- * are ignored.  The row has reached the operating system when this returns. */
+ * are ignored.  The operating system has the row when this returns; on several ranks, where every
+ * flush waits for the disk, only after tsi_h5_flush(). */
 int tsi_h5_append(tsi_h5 *file, const char *path, tsi_h5_type type, int64_t row,
                   const tsi_h5_block *block, const void *data);
 
