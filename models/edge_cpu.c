@@ -95,8 +95,8 @@ static void spherical_back(const real *u, const real *dY, real *du)
   du[2] += SQRT3 * dY[3] + SQRT15 * (x * dY[4] + y * dY[7] + z * dY[8]) - SQRT5 * z * dY[6];
 }
 
-void TS_K(embed)(const ts_shape *s, double average_degree, const void *table_,
-                 const ts_edge_block *b, void *h_, void *scratch_)
+static TS_INLINE void embed(const ts_shape *s, double average_degree, const void *table_,
+                            const ts_edge_block *b, void *h_, void *scratch_)
 {
   const real *table = table_, *edge = b->edge;
   const int C = s->channels, R = s->rows, width = (s->lmax + 1) * C;
@@ -130,8 +130,15 @@ void TS_K(embed)(const ts_shape *s, double average_degree, const void *table_,
   }
 }
 
-void TS_K(embed_back)(const ts_shape *s, double average_degree, const void *table_,
-                      const ts_edge_block *b, const void *dh_, void *grad_, void *scratch_)
+void TS_K(embed)(const ts_shape *s, double average_degree, const void *table,
+                 const ts_edge_block *b, void *h, void *scratch)
+{
+  TS_SIZED(s, embed(sized, average_degree, table, b, h, scratch));
+}
+
+static TS_INLINE void embed_back(const ts_shape *s, double average_degree, const void *table_,
+                                 const ts_edge_block *b, const void *dh_, void *grad_,
+                                 void *scratch_)
 {
   const real *table = table_, *edge = b->edge, *dh = dh_;
   const int C = s->channels, width = (s->lmax + 1) * C;
@@ -170,4 +177,10 @@ void TS_K(embed_back)(const ts_shape *s, double average_degree, const void *tabl
       g[3] += spline_pull(width, rows, x + TS_EDGE_DB, df) +
               denv / (real)average_degree * x[TS_EDGE_DENV];
     }
+}
+
+void TS_K(embed_back)(const ts_shape *s, double average_degree, const void *table,
+                      const ts_edge_block *b, const void *dh, void *grad, void *scratch)
+{
+  TS_SIZED(s, embed_back(sized, average_degree, table, b, dh, grad, scratch));
 }

@@ -41,6 +41,41 @@ void TS_K(edge_force)(int64_t count, const double *geometry, const uint8_t *acti
 
 extern const ts_matrix_ops TS_K(packed_ops);
 
+#define TS_INLINE inline __attribute__((always_inline))
+
+/* A shape whose sizes are literals, where `s` has them. */
+static TS_INLINE bool shape_fits(const ts_shape *s, int heads, int head_dim, int channels,
+                                 ts_shape *out)
+{
+  if (s->heads != heads || s->head_dim != head_dim || s->channels != channels || s->lmax != TS_LMAX)
+    return false;
+  *out = (ts_shape){.atoms = s->atoms,
+                    .channels = channels,
+                    .heads = heads,
+                    .head_dim = head_dim,
+                    .lmax = TS_LMAX,
+                    .rows = (TS_LMAX + 1) * (TS_LMAX + 1),
+                    .hidden = heads * head_dim / 2,
+                    .wide = s->wide};
+  return true;
+}
+
+/* `call` with `sized` in place of the shape: a body of its own for the published width and for that
+ * of the example potential, and one for all others. */
+#define TS_SIZED(s, call)                          \
+  do {                                             \
+    ts_shape fixed_;                               \
+    const ts_shape *sized = &fixed_;               \
+    if (shape_fits(s, 128, 8, 256, &fixed_)) {     \
+      call;                                        \
+    } else if (shape_fits(s, 8, 8, 32, &fixed_)) { \
+      call;                                        \
+    } else {                                       \
+      sized = s;                                   \
+      call;                                        \
+    }                                              \
+  } while (0)
+
 /* y [rows,in->out] of one SO(3)-linear map: each degree's rows are one matrix. */
 static inline void so3_forward(const ts_shape *s, const ts_so3 *w, const real *x, real *y)
 {
@@ -68,8 +103,8 @@ static inline void so3_backward(const ts_shape *s, const ts_so3 *w, const real *
 }
 
 /* out [width] = sum over the 6 spline rows of weight[k] table[k,width]. */
-static inline void spline_rows(int width, const real *TS_RESTRICT table,
-                               const real *TS_RESTRICT weight, real *TS_RESTRICT out)
+static TS_INLINE void spline_rows(int width, const real *TS_RESTRICT table,
+                                  const real *TS_RESTRICT weight, real *TS_RESTRICT out)
 {
   const real *TS_RESTRICT t1 = table + width, *TS_RESTRICT t2 = t1 + width,
                           *TS_RESTRICT t3 = t2 + width, *TS_RESTRICT t4 = t3 + width,
@@ -82,8 +117,8 @@ static inline void spline_rows(int width, const real *TS_RESTRICT table,
 
 /* sum over rows and columns of slope[k] table[k,c] d[c]: what a gradient of the outputs pulls on
  * the distance. */
-static inline real spline_pull(int width, const real *TS_RESTRICT table,
-                               const real *TS_RESTRICT slope, const real *TS_RESTRICT d)
+static TS_INLINE real spline_pull(int width, const real *TS_RESTRICT table,
+                                  const real *TS_RESTRICT slope, const real *TS_RESTRICT d)
 {
   const real *TS_RESTRICT t1 = table + width, *TS_RESTRICT t2 = t1 + width,
                           *TS_RESTRICT t3 = t2 + width, *TS_RESTRICT t4 = t3 + width,

@@ -4,7 +4,9 @@
 # TS_KERNEL_DOUBLE and TS_KERNEL_ISA tell the source which one it is, and it names its functions
 # after them.  All other files of this folder belong to libtessera_la_SOURCES.
 TS_KERNEL_SOURCES =
+TS_KERNEL_SOURCES += models/attend_back_cpu.c
 TS_KERNEL_SOURCES += models/attend_cpu.c
+TS_KERNEL_SOURCES += models/attend_impl.h
 TS_KERNEL_SOURCES += models/edge_cpu.c
 TS_KERNEL_SOURCES += models/head_cpu.c
 TS_KERNEL_SOURCES += models/kernel_table_cpu.c

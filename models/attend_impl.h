@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Pieces of attention that forward and backward share.  Everything is inlined into the three bodies
+ * of each kernel (see TS_SIZED): with heads and channels as literals the short loops over them
+ * become a few vector instructions, which is worth a factor of two at small widths. */
+#ifndef TS_ATTEND_IMPL_H
+#define TS_ATTEND_IMPL_H
+
+#include "models/kernels_impl.h"
+
+static const real FLOOR = (real)1e-3; /* eps of the softmax */
+
+/* dot [H] = sum over d of q k, heads innermost. */
+#define DOT_HEADS(d)                      \
+  TS_SIMD                                 \
+  for (int h = 0; h < H; h++) {           \
+    real sum = q[h] * k[h];               \
+    for (int x = 1; x < (d); x++)         \
+      sum += q[x * H + h] * k[x * H + h]; \
+    dot[h] = sum;                         \
+  }
+
+static TS_INLINE void dot_heads(int H, int d, const real *TS_RESTRICT q, const real *TS_RESTRICT k,
+                                real *TS_RESTRICT dot)
+{
+  if (d == 8) { /* literal widths keep the sum in a register */
+    DOT_HEADS(8)
+  } else if (d == 4) {
+    DOT_HEADS(4)
+  } else {
+    memset(dot, 0, (size_t)H * sizeof *dot);
+    for (int x = 0; x < d; x++) {
+      TS_SIMD
+      for (int h = 0; h < H; h++)
+        dot[h] += q[x * H + h] * k[x * H + h];
+    }
+  }
+}
+
+/* y [d,H] += a [H] x [d,H]. */
+static TS_INLINE void add_heads(int H, int d, const real *TS_RESTRICT a, const real *TS_RESTRICT x,
+                                real *TS_RESTRICT y)
+{
+  for (int i = 0; i < d; i++) {
+    TS_SIMD
+    for (int h = 0; h < H; h++)
+      y[i * H + h] += a[h] * x[i * H + h];
+  }
+}
+
+/* Channel c belongs to head c mod H. */
+static TS_INLINE void expand_heads(int H, int C, const real *TS_RESTRICT a, real *TS_RESTRICT out)
+{
+  for (int c = 0; c < C; c += H)
+    memcpy(out + c, a, (size_t)H * sizeof *out);
+}
+
+static TS_INLINE void fold_heads(int H, int C, const real *TS_RESTRICT z, real *TS_RESTRICT out)
+{
+  memcpy(out, z, (size_t)H * sizeof *out);
+  for (int c = H; c < C; c += H) {
+    TS_SIMD
+    for (int h = 0; h < H; h++)
+      out[h] += z[c + h];
+  }
+}
+
+/* Copy one atom's rows of a feature ([rows,A,C]) to or from a contiguous [rows,C]. */
+static TS_INLINE void gather(int rows, int C, size_t stride, const real *from, real *to)
+{
+  for (int r = 0; r < rows; r++)
+    memcpy(to + r * C, from + (size_t)r * stride, (size_t)C * sizeof *to);
+}
+
+static TS_INLINE void scatter(int rows, int C, size_t stride, const real *from, real *to)
+{
+  for (int r = 0; r < rows; r++)
+    memcpy(to + (size_t)r * stride, from + r * C, (size_t)C * sizeof *to);
+}
+
+/* sum [R,C] += the four values, each weighted per channel: one load and store of the sum for four
+ * multiply-adds. */
+static TS_INLINE void accumulate4(int R, int C, size_t stride, const real *TS_RESTRICT weight,
+                                  const real *const v[4], real *TS_RESTRICT sum)
+{
+  for (int r = 0; r < R; r++) {
+    const real *TS_RESTRICT v0 = v[0] + (size_t)r * stride,
+                            *TS_RESTRICT v1 = v[1] + (size_t)r * stride;
+    const real *TS_RESTRICT v2 = v[2] + (size_t)r * stride,
+                            *TS_RESTRICT v3 = v[3] + (size_t)r * stride;
+    const real *TS_RESTRICT w1 = weight + C, *TS_RESTRICT w2 = w1 + C, *TS_RESTRICT w3 = w2 + C;
+    real *TS_RESTRICT out = sum + r * C;
+    TS_SIMD
+    for (int c = 0; c < C; c++)
+      out[c] += (weight[c] * v0[c] + w1[c] * v1[c]) + (w2[c] * v2[c] + w3[c] * v3[c]);
+  }
+}
+
+/* A queue of up to four weighted values on their way into a sum. */
+typedef struct value_queue {
+  int R, C, H, count;
+  size_t stride;
+  real *weight; /* [4,C] */
+  const real *v[4];
+  real *sum; /* [R,C] */
+} value_queue;
+
+static TS_INLINE void queue_flush(value_queue *q)
+{
+  if (q->count == 0) return;
+  for (int k = q->count; k < 4; k++) {
+    memset(q->weight + k * q->C, 0, (size_t)q->C * sizeof(real));
+    q->v[k] = q->v[0];
+  }
+  accumulate4(q->R, q->C, q->stride, q->weight, q->v, q->sum);
+  q->count = 0;
+}
+
+static TS_INLINE void queue_add(value_queue *q, const real *alpha, const real *v)
+{
+  expand_heads(q->H, q->C, alpha, q->weight + q->count * q->C);
+  q->v[q->count++] = v;
+  if (q->count == 4) queue_flush(q);
+}
+
+/* sum [3,R,C] += u (x) alpha v. */
+static TS_INLINE void accumulate_first(int R, int C, size_t stride, const real *TS_RESTRICT u,
+                                       const real *TS_RESTRICT weight, const real *v, real *sum)
+{
+  const real ux = u[0], uy = u[1], uz = u[2];
+  for (int r = 0; r < R; r++) {
+    const real *TS_RESTRICT x = v + (size_t)r * stride;
+    real *TS_RESTRICT s0 = sum + r * C, *TS_RESTRICT s1 = s0 + R * C, *TS_RESTRICT s2 = s1 + R * C;
+    TS_SIMD
+    for (int c = 0; c < C; c++) {
+      const real t = weight[c] * x[c];
+      s0[c] += ux * t;
+      s1[c] += uy * t;
+      s2[c] += uz * t;
+    }
+  }
+}
+
+/* The active edges of one receiver and where their senders' keys and values are. */
+typedef struct sender {
+  int edge;
+  const real *k, *v;
+} sender;
+
+static TS_INLINE int list_senders(const ts_shape *s, const ts_edge_block *b, const void *const *kv,
+                                  int a, sender *list)
+{
+  const int A = s->atoms;
+  const size_t Hd = (size_t)s->heads * (size_t)s->head_dim;
+  int count = 0;
+  for (int e = b->row[a]; e < b->row[a + 1]; e++) {
+    if (!b->active[e]) continue;
+    const int tile = b->sender[e] / A, slot = b->sender[e] % A;
+    const real *k = kv[tile];
+    list[count++] =
+        (sender){e, k + (size_t)slot * Hd, k + (size_t)A * Hd + (size_t)slot * (size_t)s->channels};
+  }
+  return count;
+}
+
+static TS_INLINE int largest_degree(const ts_edge_block *b)
+{
+  int most = 0;
+  for (int a = 0; a < b->n; a++)
+    most = b->row[a + 1] - b->row[a] > most ? b->row[a + 1] - b->row[a] : most;
+  return most;
+}
+
+/* Zero the rows of atoms that are not there, in [rows,A,width]. */
+static TS_INLINE void clear_padding(int rows, int A, int n, int width, real *x)
+{
+  for (int r = 0; r < rows && n < A; r++)
+    memset(x + ((size_t)r * (size_t)A + (size_t)n) * (size_t)width, 0,
+           (size_t)(A - n) * (size_t)width * sizeof *x);
+}
+
+#endif
