@@ -7,6 +7,10 @@
 .PHONY: bench
 bench: $(EXTRA_PROGRAMS)
 
+EXTRA_DIST += bench/neighbors_lammps.sh
+EXTRA_PROGRAMS += bench/bench_neighbors
+bench_bench_neighbors_SOURCES = bench/bench_neighbors.c
+bench_bench_neighbors_LDADD = libtessera.la
 EXTRA_PROGRAMS += bench/bench_program
 bench_bench_program_SOURCES = bench/bench_program.c
 bench_bench_program_LDADD = libtessera.la

@@ -2,6 +2,7 @@
 dist_man_MANS += docs/tessera.1
 EXTRA_DIST += docs/job-file.md
 EXTRA_DIST += docs/model-files.md
+EXTRA_DIST += docs/neighbors.md
 EXTRA_DIST += docs/units.md
 
 # the JSON Schema of job files, for editors

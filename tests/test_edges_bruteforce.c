@@ -65,8 +65,51 @@ static void very_skewed(void **state)
   ts_edges_destroy(&e);
 }
 
+/* A cutoff that is the distance of a pair to the last bit finds it, one number less does not,
+ * though floats, made coarse by other atoms far away, cannot tell.  (Enough atoms for FAISS to
+ * expand squares.) */
+static void limit_is_a_distance(void **state)
+{
+  (void)state;
+  uint64_t seed = 17;
+  enum { N = 30 };
+  ts_gidx gid[N];
+  ts_search_params p;
+  ts_cell cell;
+  ts_search_params_init(&p);
+  ASSERT_OK(ts_cell_init(&cell, NULL, NULL));
+  for (int n = 0; n < 1000; n++) {
+    double x[N][3] = {{0}};
+    for (int i = 0; i < N; i++) {
+      gid[i] = N - i;
+      for (int k = 0; k < 3; k++)
+        x[i][k] = i < 2 ? uniform(&seed, 0, 5) : k == n % 3 ? 150.0 * i : 0;
+    }
+    const double dx = x[0][0] - x[1][0], dy = x[0][1] - x[1][1], dz = x[0][2] - x[1][2];
+    const double r = sqrt(dx * dx + dy * dy + dz * dz);
+    for (int k = 0; k < 4; k++) {
+      ts_edges *e = NULL;
+      p.cutoff = k & 1 ? nextafter(r, 0) : r;
+      p.backend = k & 2 ? TS_SEARCH_FAISS : TS_SEARCH_CELLS;
+      ASSERT_OK(ts_edges_build(&cell, N, (const double(*)[3])x, gid, &p, &e));
+      assert_int_equal(e->count, k & 1 ? 0 : 2);
+      ts_edges_destroy(&e);
+    }
+    p.cutoff = 2 * r;
+    for (int k = 0; k < 2; k++) { /* and the lower bound likewise */
+      ts_edges *e = NULL;
+      p.lower = k & 1 ? nextafter(r, 10) : r;
+      ASSERT_OK(ts_edges_build(&cell, N, (const double(*)[3])x, gid, &p, &e));
+      assert_int_equal(e->count, k & 1 ? 0 : 2);
+      ts_edges_destroy(&e);
+    }
+    p.lower = 0;
+  }
+}
+
 int main(void)
 {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_kind), cmocka_unit_test(very_skewed)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_kind), cmocka_unit_test(very_skewed),
+                                     cmocka_unit_test(limit_is_a_distance)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
