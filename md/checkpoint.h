@@ -74,7 +74,7 @@ int ts_checkpoint_expect_int64(const ts_checkpoint *checkpoint, const char *name
 /** Write `path`, moving older ones to path.1, ... up to keep files in all (the number goes before
  * the suffix: checkpoint.1.h5).  On the disk when it returns; at every moment the newest sound
  * checkpoint is in one of these files.  Not collective (one rank).
- * \param [in] keep  1 .. 99
+ * \param [in] keep  1 .. 100
  * \return 0; TS_ERR_ARG; TS_ERR_IO; TS_ERR_HDF5; TS_ERR_MEMORY. */
 int ts_checkpoint_write(const ts_checkpoint *checkpoint, const char *path, int keep);
 

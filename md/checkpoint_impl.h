@@ -26,7 +26,7 @@ enum {
   TSI_CHECKPOINT_ARRAYS = 256,    /* at most */
   TSI_CHECKPOINT_FIRST = 512,     /* smallest user block: holds the first lines */
   TSI_CHECKPOINT_BLOCK = 1 << 16, /* largest one: a line is shorter than 128 characters */
-  TSI_CHECKPOINT_KEPT = 99        /* files kept, at most */
+  TSI_CHECKPOINT_KEPT = 100       /* files kept, at most */
 };
 
 /** Names of the types in the seal, by tsi_h5_type. */

@@ -36,7 +36,7 @@ static inline ts_system *sample_system(ts_lidx n, int kind)
   s->has_charge = kind == 2;
   s->charge = kind == 2 ? -3 : 0;
   s->multiplicity = kind == 2 ? 2 : 1;
-  snprintf(s->title, sizeof s->title, kind ? "a sample of kind %d" : "", kind);
+  if (kind) snprintf(s->title, sizeof s->title, "a sample of kind %d", kind);
   return s;
 }
 
