@@ -7,6 +7,7 @@ EXTRA_DIST += tests/data
 EXTRA_DIST += tests/requirements.txt
 EXTRA_DIST += tests/run_python.sh
 EXTRA_DIST += tests/run_sanitized.sh
+EXTRA_DIST += tests/valgrind.supp
 dist_check_SCRIPTS += tests/check_format.sh
 dist_check_SCRIPTS += tests/check_symbols.sh
 dist_check_SCRIPTS += tests/run_fuzz.sh
@@ -42,10 +43,11 @@ tests_golden_SOURCES = tests/golden.c $(GOLDEN_SOURCES)
 tests_golden_LDADD = $(TEST_LIBS)
 
 # only the programs, e.g. under another tool: make check-unit LOG_COMPILER='valgrind -q'
+UNIT_TESTS = $(check_PROGRAMS)
 .PHONY: check-unit
 check-unit: all
 	+$(MAKE) $(AM_MAKEFLAGS) $(check_PROGRAMS)
-	+$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(check_PROGRAMS)'
+	+$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(UNIT_TESTS)'
 
 if TS_HAVE_CMOCKA
 # one pair of lines per test, sorted:

@@ -6,5 +6,6 @@ EXTRA_DIST += tools/make-test-venv
 EXTRA_DIST += tools/run-example
 EXTRA_DIST += tools/run-sanitizers
 EXTRA_DIST += tools/run-tests
+EXTRA_DIST += tools/run-valgrind
 # found there by `tessera model convert`
 nobase_dist_pkgdata_DATA += tools/convert_checkpoint.py
