@@ -183,13 +183,14 @@ static void write_forever(const char *path, const ts_system *s, int64_t step, in
 static void test_kill(void **state)
 {
   (void)state;
-  enum { KILLS = 60 };
+  const char *more = getenv("TS_KILLS"); /* a number, for a longer test */
+  const int kills = more ? atoi(more) : 30;
   char folder[64], path[96];
   sample_folder(folder, path);
   ts_system *s = sample_system(300, 1);
   int64_t last = 0;
   srand(7);
-  for (int kill_number = 0; kill_number < KILLS; ++kill_number) {
+  for (int kill_number = 0; kill_number < kills; ++kill_number) {
     int ends[2];
     assert_int_equal(pipe(ends), 0);
     const pid_t child = fork();
