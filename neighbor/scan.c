@@ -5,29 +5,36 @@
  * members, so it has no branch to mispredict. */
 #include "neighbor/scan.h"
 
-static float box_gap(float x, float low, float high)
+#include <math.h>
+
+/* max(low - x, x - high, 0), exactly; without a choice, so that the loop around it is vectorised.
+ */
+static inline float box_gap(float x, float low, float high)
 {
   const float below = low - x, above = x - high;
-  const float gap = below > above ? below : above;
-  return gap > 0 ? gap : 0;
+  return 0.5f * ((below + fabsf(below)) + (above + fabsf(above)));
 }
 
 static void keep_portable(const tsi_points *in, const tsi_box *box, float far, tsi_points *out)
 {
-  int32_t n = 0;
+  const tsi_box b = *box;
+  float *ox = out->x, *oy = out->y, *oz = out->z;
+  int32_t *oid = out->id, n = 0;
   for (int32_t block = 0; block < in->n; block += TSI_LANES) {
+    const float *x = in->x + block, *y = in->y + block, *z = in->z + block;
+    const int32_t *id = in->id + block;
     float r2[TSI_LANES];
     for (int k = 0; k < TSI_LANES; k++) {
-      const float dx = box_gap(in->x[block + k], box->low[0], box->high[0]);
-      const float dy = box_gap(in->y[block + k], box->low[1], box->high[1]);
-      const float dz = box_gap(in->z[block + k], box->low[2], box->high[2]);
+      const float dx = box_gap(x[k], b.low[0], b.high[0]);
+      const float dy = box_gap(y[k], b.low[1], b.high[1]);
+      const float dz = box_gap(z[k], b.low[2], b.high[2]);
       r2[k] = dx * dx + dy * dy + dz * dz;
     }
     for (int k = 0; k < TSI_LANES; k++) {
-      out->x[n] = in->x[block + k];
-      out->y[n] = in->y[block + k];
-      out->z[n] = in->z[block + k];
-      out->id[n] = in->id[block + k];
+      ox[n] = x[k];
+      oy[n] = y[k];
+      oz[n] = z[k];
+      oid[n] = id[k];
       n += r2[k] <= far;
     }
   }
@@ -38,21 +45,28 @@ static void keep_portable(const tsi_points *in, const tsi_box *box, float far, t
 static int32_t near_portable(const tsi_points *in, const float p[3], const tsi_bounds *bounds,
                              int32_t *hit, int32_t *unsure, int32_t *nunsure)
 {
+  const tsi_bounds b = *bounds;
+  const float px = p[0], py = p[1], pz = p[2];
   int32_t n = 0, nu = 0;
   for (int32_t block = 0; block < in->n; block += TSI_LANES) {
+    const float *x = in->x + block, *y = in->y + block, *z = in->z + block;
+    const int32_t *id = in->id + block, first = n;
     float r2[TSI_LANES];
+    int open = 0;
     for (int k = 0; k < TSI_LANES; k++) {
-      const float dx = in->x[block + k] - p[0];
-      const float dy = in->y[block + k] - p[1];
-      const float dz = in->z[block + k] - p[2];
+      const float dx = x[k] - px, dy = y[k] - py, dz = z[k] - pz;
       r2[k] = dx * dx + dy * dy + dz * dz;
     }
+    for (int k = 0; k < TSI_LANES; k++)
+      open |= (r2[k] < b.sure_low) | ((r2[k] > b.sure_high) & (r2[k] <= b.far));
     for (int k = 0; k < TSI_LANES; k++) {
-      const int is_hit = r2[k] <= bounds->far;
-      hit[n] = in->id[block + k];
-      unsure[nu] = n;
-      nu += is_hit & !(r2[k] >= bounds->sure_low && r2[k] <= bounds->sure_high);
-      n += is_hit;
+      hit[n] = id[k];
+      n += r2[k] <= b.far;
+    }
+    for (int k = 0, at = first; k < TSI_LANES && open; k++) {
+      if (!(r2[k] <= b.far)) continue;
+      if (r2[k] < b.sure_low || r2[k] > b.sure_high) unsure[nu++] = at;
+      at++;
     }
   }
   *nunsure = nu;

@@ -156,6 +156,48 @@ static void instruction_sets(void **state)
   }
 }
 
+static void swap_edges(ts_edges *e, int64_t a, int64_t b)
+{
+  const ts_lidx sender = e->sender[a];
+  const int32_t shift = e->shift[a];
+  e->sender[a] = e->sender[b];
+  e->shift[a] = e->shift[b];
+  e->sender[b] = sender;
+  e->shift[b] = shift;
+}
+
+/* Each kind of damage is seen, and undoing it satisfies the validator again. */
+static void validator_sees_damage(void **state)
+{
+  (void)state;
+  ts_edges *e = build();
+  const int64_t k = e->row[N / 2]; /* the first of its row; more follow */
+  assert_true(e->row[N / 2 + 1] > k + 1);
+  for (int damage = 0; damage < 8; damage++)
+    for (int undo = 0; undo < 2; undo++) {
+      const int step = undo ? -1 : 1;
+      if (damage == 0) e->row[N / 2] += step;
+      if (damage == 1) e->receiver[k] += step;
+      if (damage == 2) e->sender[k] += step * N;
+      if (damage == 3) e->shift[k] += step * e->nshift;
+      if (damage == 4) swap_edges(e, k, k + 1);
+      if (damage == 5) e->column[N / 2] += step;
+      if (damage == 6) e->column_edge[k] += step;
+      if (damage == 7) e->shift_image[0][1] = (int16_t)(1 - undo);
+      assert_int_equal(ts_edges_is_valid(e, gid, true), undo);
+    }
+  for (int64_t c = e->row[N / 2]; c < e->row[N / 2 + 1]; c++) { /* one edge without its reverse */
+    const int32_t shift = e->shift[c];
+    if (e->nshift < 2) break;
+    e->shift[c] = shift == 1 ? 2 : 1;
+    assert_false(ts_edges_is_valid(e, gid, true));
+    e->shift[c] = shift;
+  }
+  assert_true(ts_edges_is_valid(e, gid, true));
+  ts_edges_destroy(&e);
+  ts_edges_destroy(&e); /* NULL is accepted */
+}
+
 static void refuse(int status, const char *word)
 {
   ts_edges *e = (ts_edges *)(void *)x;
@@ -201,6 +243,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(any_chunk_any_backend), cmocka_unit_test(excluded_senders),
-      cmocka_unit_test(instruction_sets), cmocka_unit_test(refusals)};
+      cmocka_unit_test(instruction_sets), cmocka_unit_test(validator_sees_damage),
+      cmocka_unit_test(refusals)};
   return cmocka_run_group_tests(tests, make_liquid, NULL);
 }
