@@ -68,7 +68,8 @@ golden_case case_read(const char *name)
   if (strchr(name, '/'))
     snprintf(path, sizeof path, "%s", name);
   else
-    snprintf(path, sizeof path, "%s/golden/%s.json", data ? data : TS_SOURCE_TREE "/tests/data", name);
+    snprintf(path, sizeof path, "%s/golden/%s.json", data ? data : TS_SOURCE_TREE "/tests/data",
+             name);
   ts_json *doc;
   must(ts_json_read(path, &doc));
   const ts_json_node *root = ts_json_root(doc);
@@ -143,6 +144,19 @@ double case_energy(const ts_step *step, const ts_system *system)
     sum += energy[i];
   free(energy);
   return sum;
+}
+
+ts_system *case_system(const double h[3][3], ts_lidx n, const uint8_t *z, const double (*x)[3])
+{
+  ts_system *system;
+  must(ts_system_create(n, n, &system));
+  must(ts_cell_init(&system->cell, h, NULL));
+  for (ts_lidx i = 0; i < n; i++) {
+    memcpy(system->x[i], x[i], sizeof x[i]);
+    system->z[i] = z[i];
+    system->mass[i] = ts_element_mass(z[i]);
+  }
+  return system;
 }
 
 ts_system *case_copy(const ts_system *system)

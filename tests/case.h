@@ -35,6 +35,33 @@ void case_results(const ts_step *step, const ts_system *system, double *energy, 
 /** Total energy [eV] of the last evaluation, summed over gids in double. */
 double case_energy(const ts_step *step, const ts_system *system);
 
+/** Atoms in a cell that is periodic in all directions (h NULL: isolated), owned by the caller. */
+ts_system *case_system(const double h[3][3], ts_lidx n, const uint8_t *z, const double (*x)[3]);
+
+/** Another system with the same atoms, owned by the caller. */
+ts_system *case_copy(const ts_system *system);
+
+/** What one evaluation of a system gave, by gid. */
+typedef struct case_output {
+  ts_lidx n;
+  double total;       /* [eV] */
+  double *energy;     /* [n] [eV] */
+  double (*force)[3]; /* [n,3] [eV/Å] */
+  double virial[9];   /* dE/d(strain) [eV] */
+} case_output;
+
+/** Evaluate a copy of a system once; exits on failure. */
+case_output case_evaluate(const ts_step_params *params, const ts_system *system);
+void case_output_release(case_output *out);
+
+/** Largest difference of two sets of numbers, and their largest magnitude; NaN counts as
+ * infinity. */
+double case_difference(size_t count, const double *a, const double *b);
+double case_largest(size_t count, const double *a);
+
+/** A pseudo-random number in [-1, 1). */
+double case_random(uint64_t *state);
+
 /** Exit with the message of the last failure unless status is 0. */
 void must(int status);
 

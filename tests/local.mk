@@ -4,6 +4,7 @@
 # exits 0, or 77 with a printed reason (skipped), or anything else (failed).
 TEST_LIBS = libtessera.la $(CMOCKA_LIBS)
 EXTRA_DIST += tests/data
+EXTRA_DIST += tests/program.py
 EXTRA_DIST += tests/requirements.txt
 EXTRA_DIST += tests/run_python.sh
 EXTRA_DIST += tests/run_sanitized.sh
@@ -15,6 +16,7 @@ dist_check_SCRIPTS += tests/test_main_cli.sh
 dist_check_SCRIPTS += tests/test_convert.py
 dist_check_SCRIPTS += tests/test_log_columns.py
 dist_check_SCRIPTS += tests/test_rdf.py
+dist_check_SCRIPTS += tests/test_run_resume.py
 dist_check_SCRIPTS += tests/test_schema.py
 dist_check_SCRIPTS += tests/test_trajectory.py
 EXTRA_DIST += tests/fuzz_checkpoint.c
@@ -141,6 +143,9 @@ tests_test_report_csv_LDADD = $(TEST_LIBS)
 check_PROGRAMS += tests/test_report_screen
 tests_test_report_screen_SOURCES = tests/test_report_screen.c
 tests_test_report_screen_LDADD = $(TEST_LIBS)
+check_PROGRAMS += tests/test_step_gradient
+tests_test_step_gradient_SOURCES = tests/test_step_gradient.c $(GOLDEN_SOURCES)
+tests_test_step_gradient_LDADD = $(TEST_LIBS)
 check_PROGRAMS += tests/test_sum_order
 tests_test_sum_order_SOURCES = tests/test_sum_order.c
 tests_test_sum_order_LDADD = $(TEST_LIBS)
