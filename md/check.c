@@ -7,7 +7,6 @@
 
 #include "md/rdf.h"
 #include "md/setup.h"
-#include "md/ts_units.h"
 #include "md/xyz.h"
 #include "runtime/error.h"
 #include "runtime/memory.h"
@@ -15,47 +14,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-
-static void print_cell(const ts_cell *cell)
-{
-  static const char axis[] = "abc";
-  fprintf(stderr, "cell       ");
-  if (!cell->periodic[0] && !cell->periodic[1] && !cell->periodic[2]) {
-    fprintf(stderr, "isolated\n");
-    return;
-  }
-  for (int d = 0; d < 3; ++d)
-    fprintf(stderr, "%s%c (%g %g %g)%s", d ? ", " : "", axis[d], cell->h[d][0], cell->h[d][1],
-            cell->h[d][2], cell->periodic[d] ? "" : " open");
-  fprintf(stderr, " Å\n");
-}
-
-static void print_system(const char *path, const ts_system *system)
-{
-  int64_t count[TS_ELEMENTS + 1];
-  double mass = 0.0;
-  ts_system_count(system, count);
-  for (ts_lidx i = 0; i < system->n; ++i)
-    mass += system->mass[i];
-  fprintf(stderr, "structure  %s: %lld atoms:", path, (long long)system->natoms);
-  for (int z = 1; z <= TS_ELEMENTS; ++z)
-    if (count[z])
-      fprintf(stderr, " %s %lld (%g u)", ts_element_symbol(z), (long long)count[z],
-              ts_element_mass(z) / TS_ATOMIC_MASS);
-  fprintf(stderr, ", %.6g u in all%s\n", mass / TS_ATOMIC_MASS,
-          system->has_velocities ? ", with velocities" : "");
-  print_cell(&system->cell);
-}
-
-static void print_model(const ts_job *job, const ts_model *model)
-{
-  const ts_model_desc *desc = &model->desc;
-  fprintf(stderr, "model      %s: %d channels, %d heads; layers:", job->model, desc->channels,
-          desc->heads);
-  for (int s = 0; s < desc->nstages; ++s)
-    fprintf(stderr, "%s %d to %g Å", s ? "," : "", desc->stage[s].nlayers, desc->stage[s].cutoff);
-  fprintf(stderr, "; radial tables to %.1e\n", model->radial_error);
-}
 
 /* What the job asks of its structure. */
 static int check_system(const ts_job *job, const char *path, const ts_system *system)
@@ -75,7 +33,7 @@ static int check_system(const ts_job *job, const char *path, const ts_system *sy
   return 0;
 }
 
-static int print_memory(const ts_job *job, const ts_system *system, const ts_model *model)
+static int log_memory(const ts_job *job, const ts_system *system, const ts_model *model)
 {
   double edges[TS_MAX_STAGES];
   ts_topology topology;
@@ -88,12 +46,9 @@ static int print_memory(const ts_job *job, const ts_system *system, const ts_mod
     TS_TRY(ts_step_edges(&step, system, s, &set));
     edges[s] = (double)set->count / (double)system->n;
     ts_edges_destroy(&set);
-    fprintf(stderr, "edges      %.1f per atom to %g + %g Å\n", edges[s],
-            model->desc.stage[s].cutoff, step.skin);
   }
-  fprintf(stderr, "memory     %.1f MiB for the model, %.1f MiB for a step\n",
-          (double)model->bytes / 1048576.0,
-          (double)ts_step_memory(&step, system->n, edges) / 1048576.0);
+  tsi_setup_log_edges(model, step.skin, edges);
+  tsi_setup_log_memory(model, ts_step_memory(&step, system->n, edges));
   return 0;
 }
 
@@ -106,12 +61,12 @@ int ts_check_job(const ts_job *job)
   fflush(stdout);
   TS_TRY(ts_job_input(job, job->structure, path));
   TS_TRY(ts_xyz_read(path, &system));
-  print_system(path, system);
+  tsi_setup_log_system(path, system);
   int status;
   TS_TRY_GOTO(status, check_system(job, path, system), done);
   TS_TRY_GOTO(status, tsi_setup_model(job, system, &model), done);
-  print_model(job, model);
-  TS_TRY_GOTO(status, print_memory(job, system, model), done);
+  tsi_setup_log_model(job, model);
+  TS_TRY_GOTO(status, log_memory(job, system, model), done);
 done:
   ts_model_destroy(&model);
   ts_system_destroy(&system);

@@ -6,6 +6,7 @@
 #include "md/command.h"
 #include "md/run.h"
 #include "runtime/error.h"
+#include "runtime/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -180,6 +181,6 @@ int main(int argc, char **argv)
   if (fflush(stdout) || ferror(stdout)) {
     if (!status) status = tsi_fail(TS_ERR_IO, "standard output could not be written");
   }
-  if (status) print_error(status);
+  if (status && ts_log_rank() == 0) print_error(status); /* the status is that of all ranks */
   return ts_status_exit(status);
 }

@@ -5,6 +5,7 @@
 
 #include "runtime/aside.h"
 #include "runtime/error.h"
+#include "runtime/log.h"
 #include "runtime/number.h"
 
 #include <errno.h>
@@ -114,6 +115,14 @@ static int csv_check(ts_report *report)
 {
   if (!fflush(report->csv) && !ferror(report->csv)) return 0;
   return tsi_fail(TS_ERR_IO, "%s/log.csv: cannot write it: %s", report->directory, strerror(errno));
+}
+
+int ts_report_sync(ts_report *report)
+{
+  TS_TRY(csv_check(report));
+  if (!fsync(fileno(report->csv)) || errno == EINVAL) return 0; /* EINVAL: not a plain file */
+  return tsi_fail(TS_ERR_IO, "%s/log.csv: cannot reach the disk: %s", report->directory,
+                  strerror(errno));
 }
 
 static int open_csv(ts_report *report)
@@ -258,6 +267,7 @@ static void draw_bar(ts_report *report, double now)
           (int)(100.0 * part), report->step, report->params.last_step, time_left);
   fflush(stderr);
   report->bar_shown = true;
+  ts_log_set_bar(true);
 }
 
 void ts_report_progress(ts_report *report, int64_t step)
@@ -276,6 +286,7 @@ void ts_report_pause(ts_report *report)
   fputs("\r\033[K", stderr);
   fflush(stderr);
   report->bar_shown = false;
+  ts_log_set_bar(false);
 }
 
 static int64_t steps_made(const ts_report *report)

@@ -43,7 +43,12 @@ int ts_report_row(ts_report *report, const ts_observables *observed);
 /** Tell the progress bar where the run is; cheap, call it on every step. */
 void ts_report_progress(ts_report *report, int64_t step);
 
-/** Erase the progress bar, before something else writes to the terminal. */
+/** Force the rows of log.csv to the disk, before a checkpoint counts on them.
+ * \return 0 or TS_ERR_IO. */
+int ts_report_sync(ts_report *report);
+
+/** Erase the progress bar, before something else writes to the terminal (lines of the log need no
+ * such call). */
 void ts_report_pause(ts_report *report);
 
 /** Print the table of phases: seconds, per step, share; the rest of the wall time as "other". */

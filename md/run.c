@@ -22,6 +22,11 @@
 
 /* ---- signals: the loop looks at one flag */
 
+static const struct {
+  int number;
+  const char *name;
+} signals[] = {{SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"}, {SIGUSR1, "SIGUSR1"}};
+
 static volatile sig_atomic_t signal_seen;
 
 static void note_signal(int number)
@@ -31,12 +36,21 @@ static void note_signal(int number)
 
 static void catch_signals(void)
 {
-  const int numbers[] = {SIGTERM, SIGINT, SIGUSR1};
-  struct sigaction action = {.sa_handler = note_signal, .sa_flags = SA_RESTART};
   signal_seen = 0;
-  sigemptyset(&action.sa_mask);
-  for (int i = 0; i < 3; i++)
-    sigaction(numbers[i], &action, NULL);
+  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+    struct sigaction action = {.sa_handler = note_signal, .sa_flags = SA_RESTART};
+    if (signals[i].number == SIGINT) /* a second Ctrl-C ends the run at once */
+      action.sa_flags |= (int)SA_RESETHAND;
+    sigemptyset(&action.sa_mask);
+    sigaction(signals[i].number, &action, NULL);
+  }
+}
+
+static const char *signal_name(int number)
+{
+  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+    if (signals[i].number == number) return signals[i].name;
+  return "a signal";
 }
 
 /* ---- start */
@@ -63,9 +77,9 @@ static int start_engine(tsi_run *run)
   TS_TRY(ts_world_share(run->world, &topology, &params.sharers, &params.share));
   TS_TRY(ts_engine_create(&topology, &params, &run->engine));
   ts_topology_describe(&topology, text, sizeof text);
-  ts_log(TS_LOG_INFO, "machine: %s", text);
+  ts_log(TS_LOG_INFO, "machine    %s", text);
   ts_engine_describe(run->engine, text, sizeof text);
-  ts_log(TS_LOG_INFO, "engine: %s", text);
+  ts_log(TS_LOG_INFO, "engine     %s", text);
   return 0;
 }
 
@@ -82,20 +96,6 @@ static int digest_file(const char *path, char *out, size_t size)
   fclose(file);
   snprintf(out, size, "crc64 %016" PRIx64, tsi_crc64_value(&crc));
   return 0;
-}
-
-static void log_model(const ts_model *m)
-{
-  ts_log(TS_LOG_INFO, "model: %d layers, %d channels; %s precision, kernels for %s",
-         ts_model_layers(m), m->desc.channels, m->is_double ? "double" : "float", m->kernels->isa);
-  ts_log(TS_LOG_INFO, "matrix mode %s: error %.1e of the largest output, against double",
-         m->matrix->name, ts_matrix_error(m->matrix, m->is_double));
-  for (int s = 0; s < m->desc.nstages; s++)
-    ts_log(TS_LOG_INFO, "radial tables to %g A: %d nodes, step %.4g A", m->edge[s].cutoff,
-           m->edge[s].nodes, m->edge[s].step);
-  ts_log(TS_LOG_INFO, "radial tables: largest error %.1e of the values, %.1e of the slopes",
-         m->radial_error, m->radial_slope_error);
-  if (m->desc.note[0]) ts_log(TS_LOG_INFO, "model's note: %s", m->desc.note);
 }
 
 static int new_velocities(tsi_run *run)
@@ -125,12 +125,12 @@ static int make_step(tsi_run *run)
   tsi_setup_step(run->job, run->model, ts_engine_workers(run->engine), &params);
   TS_TRY(ts_step_create(&params, run->system, &run->step));
   const ts_step_stats stats = ts_step_statistics(run->step);
+  double edges[TS_MAX_STAGES];
   for (int s = 0; s < run->model->desc.nstages; s++)
-    ts_log(TS_LOG_INFO, "edges to %g + %g A: %.1f an atom", run->model->desc.stage[s].cutoff,
-           params.skin, (double)stats.candidates[s] / (double)run->system->n);
-  ts_log(TS_LOG_INFO, "%lld atoms in %d tiles of %d; %.1f MiB of arrays, %.1f MiB of model",
-         (long long)run->system->n, stats.tiles, stats.tile_atoms, (double)stats.bytes / 1048576.0,
-         (double)run->model->bytes / 1048576.0);
+    edges[s] = (double)stats.candidates[s] / (double)run->system->n;
+  tsi_setup_log_edges(run->model, params.skin, edges);
+  tsi_setup_log_memory(run->model, stats.bytes);
+  ts_log(TS_LOG_INFO, "tiles      %d of %d atoms", stats.tiles, stats.tile_atoms);
   return 0;
 }
 
@@ -151,8 +151,24 @@ static void make_setup(tsi_run *run)
                                   .volume = bulk ? ts_cell_volume(&s->cell) : 0,
                                   .timestep = job->timestep,
                                   .target = langevin ? job->ensemble.temperature : 0};
-  if (job->task == TS_TASK_MD)
-    ts_log(TS_LOG_INFO, "temperature counts %" PRId64 " degrees of freedom", run->setup.dof);
+}
+
+static void log_task(const tsi_run *run)
+{
+  const ts_job *job = run->job;
+  char ensemble[128] = "NVE";
+  if (job->task == TS_TASK_ENERGY) {
+    ts_log(TS_LOG_INFO, "task       energy, forces and stress of the structure");
+    return;
+  }
+  if (job->ensemble.kind == TS_ENSEMBLE_NVT)
+    snprintf(ensemble, sizeof ensemble, "NVT at %g K (Langevin, friction %g/ps)",
+             job->ensemble.temperature, job->ensemble.friction);
+  ts_log(TS_LOG_INFO,
+         "task       %lld steps of %g fs (%g ps in all), %s, %lld degrees of freedom, seed %lld",
+         (long long)(job->steps - run->first_step), job->timestep,
+         tsi_run_time(run, job->steps) / TS_FS_PER_PS, ensemble, (long long)run->setup.dof,
+         (long long)job->velocities.seed);
 }
 
 /* Inputs first, so that a wrong one is answered before anything is started. */
@@ -168,15 +184,18 @@ static int start(tsi_run *run, bool resume)
   if (resume && tsi_run_has_checkpoint(run)) {
     TS_TRY(tsi_run_load(run));
   } else {
-    if (resume) ts_log(TS_LOG_INFO, "no checkpoint yet: starting from step 0");
+    if (resume) ts_log(TS_LOG_INFO, "resume     no checkpoint yet: starting from step 0");
     TS_TRY(ts_xyz_read(structure, &run->system));
     if (job->task == TS_TASK_MD) TS_TRY(new_velocities(run));
   }
+  tsi_setup_log_system(job->structure, run->system);
   TS_TRY(tsi_setup_model(job, run->system, &run->model));
-  log_model(run->model);
+  tsi_setup_log_model(job, run->model);
   make_setup(run);
   TS_TRY(start_engine(run));
-  return make_step(run);
+  TS_TRY(make_step(run));
+  log_task(run);
+  return 0;
 }
 
 /* ---- the tasks */
@@ -185,11 +204,9 @@ static int start(tsi_run *run, bool resume)
 static int first_evaluation(tsi_run *run, bool observed)
 {
   ts_partial total;
-  ts_observer observer = run->observer;
-  ts_observe_setup setup = run->setup;
-  setup.timestep = 0;
+  ts_observer copy = run->observer;
   TS_TRY(ts_step_evaluate(run->step, run->first_step, &total));
-  return ts_observe(&setup, run->first_step, &total, observed ? &observer : &run->observer,
+  return ts_observe(&run->setup, run->first_step, &total, observed ? &copy : &run->observer,
                     &run->last);
 }
 
@@ -210,14 +227,11 @@ static bool checkpoint_due(const tsi_run *run)
 }
 
 /* Why the run should stop after this step; NULL: go on. */
-static const char *stop_reason(const tsi_run *run, double began, double longest, char text[64])
+static const char *stop_reason(const tsi_run *run, double began, double longest)
 {
   const double limit = (double)run->job->max_walltime;
-  if (signal_seen) {
-    snprintf(text, 64, "signal %d", (int)signal_seen);
-    return text;
-  }
-  return limit > 0 && ts_clock() - began + longest >= limit ? "the wall time" : NULL;
+  if (signal_seen) return signal_name((int)signal_seen);
+  return limit > 0 && ts_clock() - began + longest >= limit ? "max_walltime" : NULL;
 }
 
 static int loop(tsi_run *run, double began)
@@ -225,17 +239,16 @@ static int loop(tsi_run *run, double began)
   double longest = 0; /* of a step: leave before the next one would not fit */
   for (int64_t number = run->first_step + 1; number <= run->job->steps; number++) {
     const double before = ts_clock();
-    char text[64];
     TS_TRY(advance(run, number));
     TS_TRY(tsi_run_output(run));
     const bool due = checkpoint_due(run);
     if (due) TS_TRY(tsi_run_save(run));
     longest = fmax(longest, ts_clock() - before);
-    const char *reason = number < run->job->steps ? stop_reason(run, began, longest, text) : NULL;
+    const char *reason = number < run->job->steps ? stop_reason(run, began, longest) : NULL;
     if (!reason) continue;
     if (!due) TS_TRY(tsi_run_save(run));
-    return tsi_fail(TS_ERR_STOPPED, "stopped by %s after step %lld; continue with --resume", reason,
-                    (long long)number);
+    return tsi_fail(TS_ERR_STOPPED, "stopped by %s after step %lld of %lld; continue with --resume",
+                    reason, (long long)number, (long long)run->job->steps);
   }
   return 0;
 }
@@ -244,6 +257,7 @@ static int run_md(tsi_run *run, double began)
 {
   const bool resumed = run->resume != NULL;
   TS_TRY(tsi_run_open_output(run));
+  tsi_run_log_output(run);
   if (resumed) TS_TRY(tsi_run_load_rest(run));
   int status = first_evaluation(run, resumed);
   if (!status && !resumed) {

@@ -27,7 +27,6 @@ typedef struct tsi_run {
   ts_observer observer;
   ts_observables last; /**< of the newest step; step -1: none yet */
   int64_t first_step;
-  double start_time;     /**< [fs] of first_step */
   ts_checkpoint *resume; /**< while a run is being resumed */
   ts_trajectory *trajectory;
   ts_rdf *rdf;
@@ -40,6 +39,9 @@ double tsi_run_time(const tsi_run *run, int64_t step);
 
 /** Refuse to start over in a folder that holds another run, unless it is to be resumed. */
 int tsi_run_check_folder(const tsi_run *run, bool resume);
+
+/** One line in the log: which files are written, and how often. */
+void tsi_run_log_output(const tsi_run *run);
 
 /** Open log, trajectory and RDF (a resumed run keeps what is there up to its step). */
 int tsi_run_open_output(tsi_run *run);
@@ -56,7 +58,7 @@ int tsi_run_finish_output(tsi_run *run, const char *status);
 /** Is there a checkpoint to resume from? */
 bool tsi_run_has_checkpoint(const tsi_run *run);
 
-/** Write a checkpoint of the present step (the trajectory is forced to the disk first). */
+/** Write a checkpoint of the present step (what it counts on is forced to the disk first). */
 int tsi_run_save(tsi_run *run);
 
 /** Read the newest sound checkpoint: the system at the build of its epoch, steps, observer. */

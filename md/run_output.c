@@ -14,7 +14,7 @@
 
 double tsi_run_time(const tsi_run *run, int64_t step)
 {
-  return run->start_time + (double)(step - run->first_step) * run->job->timestep;
+  return (double)step * run->job->timestep; /* the same bits wherever a run was cut */
 }
 
 int tsi_run_check_folder(const tsi_run *run, bool resume)
@@ -29,6 +29,30 @@ int tsi_run_check_folder(const tsi_run *run, bool resume)
                   "%s: output.directory %s holds a run already; continue it with --resume, name "
                   "another directory (--set output.directory=...), or remove it",
                   run->job->path, folder);
+}
+
+/* "FILE every N steps", or how else it is written. */
+static void log_file(char *text, size_t room, const char *file, int64_t every, const char *never)
+{
+  const size_t used = strlen(text);
+  if (every > 0)
+    snprintf(text + used, room - used, ", %s every %lld", file, (long long)every);
+  else if (never)
+    snprintf(text + used, room - used, ", %s %s", file, never);
+}
+
+void tsi_run_log_output(const tsi_run *run)
+{
+  const ts_job *job = run->job;
+  char folder[TS_JOB_TEXT], text[4096];
+  if (ts_job_output(job, "", folder)) return;
+  snprintf(text, sizeof text, "output     %s: log.csv every %lld steps", folder,
+           (long long)job->output.log_every);
+  log_file(text, sizeof text, job->output.trajectory.file, job->output.trajectory.every, NULL);
+  log_file(text, sizeof text, job->output.checkpoint.file, job->output.checkpoint.every,
+           "at the end");
+  if (run->rdf) log_file(text, sizeof text, job->output.rdf.file, job->output.rdf.every, NULL);
+  ts_log(TS_LOG_INFO, "%s", text);
 }
 
 static int open_trajectory(tsi_run *run)

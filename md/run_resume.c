@@ -47,6 +47,7 @@ static int fill(const tsi_run *run, ts_checkpoint *c)
   TS_TRY(ts_checkpoint_put_text(c, "model", run->model_digest));
   TS_TRY(ts_checkpoint_put_text(c, "precision", precision_name(run->job)));
   TS_TRY(ts_checkpoint_put_int64(c, "seed", 1, &seed));
+  TS_TRY(ts_checkpoint_put_double(c, "timestep", 1, &run->job->timestep));
   TS_TRY(ts_checkpoint_put_system(c, run->system));
   TS_TRY(ts_checkpoint_put_atoms_double(c, run->system, "build_position", 3,
                                         ts_step_build_positions(run->step)[0]));
@@ -63,6 +64,7 @@ int tsi_run_save(tsi_run *run)
   ts_checkpoint *c = NULL;
   int status;
   TS_TRY(ts_job_output(run->job, run->job->output.checkpoint.file, path));
+  TS_TRY(ts_report_sync(run->report));
   if (run->trajectory) TS_TRY(ts_trajectory_sync(run->trajectory));
   TS_TRY(ts_checkpoint_create(run->last.step, tsi_run_time(run, run->last.step), &c));
   status = fill(run, c);
@@ -70,6 +72,19 @@ int tsi_run_save(tsi_run *run)
   ts_checkpoint_destroy(&c);
   run->output_seconds += ts_clock() - begin;
   return status;
+}
+
+/* Time is step x timestep, and the drift is over all of it. */
+static int expect_timestep(const ts_checkpoint *c, const ts_job *job)
+{
+  double stored;
+  TS_TRY(ts_checkpoint_get_double(c, "timestep", 1, &stored));
+  if (stored == job->timestep) return 0;
+  return tsi_fail(
+      TS_ERR_INPUT,
+      "%s: its timestep is %.15g fs, this job's is %.15g fs; set timestep_fs as it was, "
+      "or start a new run",
+      ts_checkpoint_path(c), stored, job->timestep);
 }
 
 int tsi_run_load(tsi_run *run)
@@ -85,8 +100,8 @@ int tsi_run_load(tsi_run *run)
                                    "set execution.precision as it was"));
   TS_TRY(ts_checkpoint_expect_int64(c, "seed", job->velocities.seed,
                                     "set velocities.seed as it was, or start a new run"));
+  TS_TRY(expect_timestep(c, job));
   run->first_step = ts_checkpoint_step(c);
-  run->start_time = ts_checkpoint_time(c);
   if (run->first_step > job->steps)
     return tsi_fail(TS_ERR_INPUT, "%s: the checkpoint is at step %lld, beyond steps = %lld of %s",
                     ts_checkpoint_path(c), (long long)run->first_step, (long long)job->steps,
@@ -94,7 +109,7 @@ int tsi_run_load(tsi_run *run)
   TS_TRY(ts_checkpoint_get_double(c, "observer", TS_OBSERVER_DOUBLES, (double *)&run->observer));
   TS_TRY(ts_checkpoint_get_system(c, &run->system));
   TS_TRY(ts_checkpoint_get_atoms_double(c, run->system, "build_position", 3, run->system->x[0]));
-  ts_log(TS_LOG_INFO, "resuming from %s at step %lld", ts_checkpoint_path(c),
+  ts_log(TS_LOG_INFO, "resume     %s, step %lld", ts_checkpoint_path(c),
          (long long)run->first_step);
   return 0;
 }
@@ -110,21 +125,30 @@ static int get_positions(tsi_run *run)
   return 0;
 }
 
+static int get_rdf(tsi_run *run)
+{
+  const int64_t size = ts_rdf_state_size(run->rdf);
+  double *state;
+  TS_TRY(TSI_NEW(state, size));
+  int status = ts_checkpoint_get_double(run->resume, "rdf", size, state);
+  if (!status) status = ts_rdf_load(run->rdf, size, state);
+  if (status == TS_ERR_INPUT)
+    status =
+        tsi_fail(status,
+                 "%s: its radial distributions are of other pairs or bins than this job's; set "
+                 "output.rdf as it was, or start a new run",
+                 ts_checkpoint_path(run->resume));
+  free(state);
+  return status;
+}
+
 int tsi_run_load_rest(tsi_run *run)
 {
   int64_t age[2];
   TS_TRY(ts_checkpoint_get_int64(run->resume, "age", 2, age));
   ts_step_ages_set(run->step, (ts_step_ages){age[0], age[1]});
   TS_TRY(get_positions(run));
-  if (run->rdf && ts_checkpoint_has(run->resume, "rdf")) {
-    const int64_t size = ts_rdf_state_size(run->rdf);
-    double *state;
-    TS_TRY(TSI_NEW(state, size));
-    int status = ts_checkpoint_get_double(run->resume, "rdf", size, state);
-    if (!status) status = ts_rdf_load(run->rdf, size, state);
-    free(state);
-    TS_TRY(status);
-  }
+  if (run->rdf && ts_checkpoint_has(run->resume, "rdf")) TS_TRY(get_rdf(run));
   ts_checkpoint_destroy(&run->resume);
   return 0;
 }

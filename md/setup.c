@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Job to model and step parameters. */
+ * Job to model and step parameters, and what to say about them. */
 #include "md/setup.h"
 
+#include "md/ts_units.h"
 #include "models/tensors.h"
 #include "runtime/error.h"
+#include "runtime/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LINE = 4096 };
 
 /* The charge of the job, else of the structure; within what models embed. */
 static int choose_charge(const ts_job *job, const ts_system *system, ts_model_params *params)
@@ -60,4 +68,79 @@ void tsi_setup_step(const ts_job *job, const ts_model *model, int workers, ts_st
   out->tile_atoms = (int)job->execution.tile_atoms;
   out->recompute = job->execution.recompute;
   out->replay = job->execution.replay;
+}
+
+/* ---- lines of the log */
+
+static void __attribute__((format(printf, 2, 3))) add(char line[LINE], const char *format, ...)
+{
+  const size_t used = strlen(line);
+  va_list args;
+  va_start(args, format);
+  vsnprintf(line + used, LINE - used, format, args);
+  va_end(args);
+}
+
+static void log_cell(const ts_cell *cell)
+{
+  static const char axis[] = "abc";
+  char line[LINE] = "cell       ";
+  if (!cell->periodic[0] && !cell->periodic[1] && !cell->periodic[2]) {
+    ts_log(TS_LOG_INFO, "%sisolated", line);
+    return;
+  }
+  for (int d = 0; d < 3; ++d)
+    add(line, "%s%c (%g %g %g)%s", d ? ", " : "", axis[d], cell->h[d][0], cell->h[d][1],
+        cell->h[d][2], cell->periodic[d] ? "" : " open");
+  ts_log(TS_LOG_INFO, "%s Å", line);
+}
+
+void tsi_setup_log_system(const char *path, const ts_system *system)
+{
+  int64_t count[TS_ELEMENTS + 1];
+  double mass = 0.0;
+  char line[LINE] = "";
+  ts_system_count(system, count);
+  for (ts_lidx i = 0; i < system->n; ++i)
+    mass += system->mass[i];
+  add(line, "structure  %s: %lld atoms:", path, (long long)system->natoms);
+  for (int z = 1; z <= TS_ELEMENTS; ++z)
+    if (count[z])
+      add(line, " %s %lld (%g u),", ts_element_symbol(z), (long long)count[z],
+          ts_element_mass(z) / TS_ATOMIC_MASS);
+  add(line, " %.6g u in all%s", mass / TS_ATOMIC_MASS,
+      system->has_velocities ? ", with velocities" : "");
+  ts_log(TS_LOG_INFO, "%s", line);
+  log_cell(&system->cell);
+}
+
+void tsi_setup_log_model(const ts_job *job, const ts_model *model)
+{
+  const ts_model_desc *desc = &model->desc;
+  char line[LINE] = "";
+  add(line, "model      %s: %d channels, %d heads; layers:", job->model, desc->channels,
+      desc->heads);
+  for (int s = 0; s < desc->nstages; ++s)
+    add(line, "%s %d to %g Å", s ? "," : "", desc->stage[s].nlayers, desc->stage[s].cutoff);
+  ts_log(TS_LOG_INFO, "%s", line);
+  if (desc->note[0]) ts_log(TS_LOG_INFO, "note       %s", desc->note);
+  ts_log(TS_LOG_INFO,
+         "precision  %s, kernels %s; error of products (matrix mode %s) %.1e, of radial tables "
+         "%.1e, of their slopes %.1e",
+         model->is_double ? "double" : "float", model->kernels->isa, model->matrix->name,
+         ts_matrix_error(model->matrix, model->is_double), model->radial_error,
+         model->radial_slope_error);
+}
+
+void tsi_setup_log_edges(const ts_model *model, double skin, const double *edges)
+{
+  for (int s = 0; s < model->desc.nstages; ++s)
+    ts_log(TS_LOG_INFO, "edges      %.1f per atom to %g + %g Å", edges[s],
+           model->desc.stage[s].cutoff, skin);
+}
+
+void tsi_setup_log_memory(const ts_model *model, size_t step_bytes)
+{
+  ts_log(TS_LOG_INFO, "memory     %.1f MiB for the model, %.1f MiB for a step",
+         (double)model->bytes / 1048576.0, (double)step_bytes / 1048576.0);
 }

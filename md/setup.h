@@ -18,4 +18,11 @@ int tsi_setup_model(const ts_job *job, const ts_system *system, ts_model **out);
  * \param [in] model  Borrowed as long as the parameters are used. */
 void tsi_setup_step(const ts_job *job, const ts_model *model, int workers, ts_step_params *out);
 
+/** What is computed and how, as lines of the log.  Not collective.
+ * \param [in] edges  [stages] candidate edges per atom */
+void tsi_setup_log_system(const char *path, const ts_system *system);
+void tsi_setup_log_model(const ts_job *job, const ts_model *model);
+void tsi_setup_log_edges(const ts_model *model, double skin, const double *edges);
+void tsi_setup_log_memory(const ts_model *model, size_t step_bytes);
+
 #endif

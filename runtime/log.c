@@ -12,6 +12,7 @@
 
 static atomic_int shown = TS_LOG_INFO;
 static atomic_int own_rank = 0;
+static atomic_bool bar = false;
 
 static const char *const prefixes[] = {"error: ", "warning: ", "", "debug: "};
 
@@ -23,6 +24,16 @@ void ts_log_set_level(ts_log_level level)
 void ts_log_set_rank(int rank)
 {
   atomic_store(&own_rank, rank);
+}
+
+int ts_log_rank(void)
+{
+  return atomic_load(&own_rank);
+}
+
+void ts_log_set_bar(bool on)
+{
+  atomic_store(&bar, on);
 }
 
 static void write_all(const char *text, size_t length)
@@ -43,8 +54,9 @@ void ts_log(ts_log_level level, const char *format, ...)
   if ((int)level > atomic_load(&shown) || (rank != 0 && level > TS_LOG_WARNING)) return;
 
   char line[4096];
-  int length = rank ? snprintf(line, sizeof line, "rank %d: %s", rank, prefixes[level])
-                    : snprintf(line, sizeof line, "%s", prefixes[level]);
+  const char *erase = atomic_exchange(&bar, false) ? "\r\033[K" : "";
+  int length = rank ? snprintf(line, sizeof line, "%srank %d: %s", erase, rank, prefixes[level])
+                    : snprintf(line, sizeof line, "%s%s", erase, prefixes[level]);
   va_list args;
   va_start(args, format);
   const int text = vsnprintf(line + length, sizeof line - (size_t)length, format, args);

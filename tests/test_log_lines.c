@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lines of several threads never mix, levels and ranks are respected, long lines are cut. */
+ * Lines of several threads never mix, levels and ranks are respected, long lines are cut, and a
+ * line takes the place of a progress bar. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -86,6 +87,24 @@ static void levels_and_ranks(void **state)
   fclose(captured);
 }
 
+static void bar_is_erased(void **state)
+{
+  (void)state;
+  char text[1000] = "";
+  capture();
+  ts_log_set_bar(true);
+  ts_log(TS_LOG_DEBUG, "hidden");
+  ts_log(TS_LOG_WARNING, "first");
+  ts_log(TS_LOG_INFO, "second");
+  ts_log_set_bar(true);
+  ts_log_set_bar(false);
+  ts_log(TS_LOG_INFO, "third");
+  release();
+  text[fread(text, 1, sizeof text - 1, captured)] = 0;
+  assert_string_equal(text, "\r\033[Kwarning: first\nsecond\nthird\n");
+  fclose(captured);
+}
+
 static void long_line_is_cut(void **state)
 {
   (void)state;
@@ -106,6 +125,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(lines_stay_whole),
       cmocka_unit_test(levels_and_ranks),
+      cmocka_unit_test(bar_is_erased),
       cmocka_unit_test(long_line_is_cut),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
  * before each row and shown only if standard error is a terminal. */
 #include "md/report.h"
 #include "runtime/error.h"
+#include "runtime/log.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -53,6 +54,7 @@ static void run_on(int to)
   for (int step = 1; !status && step <= 100; step++) {
     const ts_observables row = {.step = step};
     ts_report_progress(report, step);
+    if (step == 50) ts_log(TS_LOG_INFO, "a line of the log");
     if (step % 4 == 0) status = ts_report_row(report, &row);
   }
   ts_report_destroy(&report);
@@ -95,10 +97,11 @@ static void test_terminal(void **state)
   read_into(terminal, text, sizeof text);
   close(screen);
   assert_int_equal(count(text, "E_pot/eV"), 2);
-  assert_int_equal(count(text, "\n"), 25 + 2);
+  assert_int_equal(count(text, "\n"), 25 + 2 + 1);
   const int drawn = count(text, "\r\033[K[");
-  assert_true(drawn >= 25);                              /* again after each row */
-  assert_int_equal(count(text, "\r\033[K"), drawn + 25); /* and erased before it */
+  assert_true(drawn >= 25);                                  /* again after each row */
+  assert_int_equal(count(text, "\r\033[K"), drawn + 25 + 1); /* and erased before it */
+  assert_non_null(strstr(text, " left\r\033[Ka line of the log\n"));
   assert_non_null(strstr(text, "step 1 of 100, "));
   assert_non_null(strstr(text, " s left\r\033[K"));
   assert_non_null(strstr(text, "]  97 %  step 97 of 100"));
@@ -115,7 +118,7 @@ static void test_pipe(void **state)
   close(ends[1]);
   read_into(ends[0], text, sizeof text);
   close(ends[0]);
-  assert_int_equal(count(text, "\n"), 25 + 2);
+  assert_int_equal(count(text, "\n"), 25 + 2 + 1);
   assert_null(strchr(text, '\r'));
 }
 
