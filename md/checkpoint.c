@@ -174,12 +174,6 @@ int ts_checkpoint_put_atoms_double(ts_checkpoint *checkpoint, const ts_system *s
   return put_atoms(checkpoint, system, name, TSI_H5_DOUBLE, width, data);
 }
 
-int ts_checkpoint_put_atoms_int32(ts_checkpoint *checkpoint, const ts_system *system,
-                                  const char *name, int width, const int32_t *data)
-{
-  return put_atoms(checkpoint, system, name, TSI_H5_INT32, width, data);
-}
-
 /* What a system is besides its atoms. */
 enum { FACT_VELOCITIES, FACT_CHARGED, FACT_CHARGE, FACT_MULTIPLICITY, FACT_PBC, FACTS = 7 };
 
@@ -251,12 +245,6 @@ int ts_checkpoint_get_atoms_double(const ts_checkpoint *checkpoint, const ts_sys
                                    const char *name, int width, double *data)
 {
   return get_atoms(checkpoint, system, name, TSI_H5_DOUBLE, width, data);
-}
-
-int ts_checkpoint_get_atoms_int32(const ts_checkpoint *checkpoint, const ts_system *system,
-                                  const char *name, int width, int32_t *data)
-{
-  return get_atoms(checkpoint, system, name, TSI_H5_INT32, width, data);
 }
 
 /* A text that ends where its array does. */

@@ -35,28 +35,24 @@ const char *ts_checkpoint_path(const ts_checkpoint *checkpoint); /**< where it w
 
 /** Put arrays; the data is copied.  Names are [a-z0-9_]+ and new.  Not collective.
  * ..._system: everything in the system (x as it stands, also outside the cell).
- * ..._atoms_*: [n,width] in the system's order.
+ * ..._atoms_double: [n,width] in the system's order.
  * \return 0; TS_ERR_ARG (a name that is taken or malformed); TS_ERR_MEMORY; TS_ERR_SIMULATION if a
  *         double is not finite: a broken state is never stored. */
 int ts_checkpoint_put_system(ts_checkpoint *checkpoint, const ts_system *system);
 int ts_checkpoint_put_atoms_double(ts_checkpoint *checkpoint, const ts_system *system,
                                    const char *name, int width, const double *data);
-int ts_checkpoint_put_atoms_int32(ts_checkpoint *checkpoint, const ts_system *system,
-                                  const char *name, int width, const int32_t *data);
 int ts_checkpoint_put_double(ts_checkpoint *checkpoint, const char *name, int64_t count,
                              const double *data);
 int ts_checkpoint_put_int64(ts_checkpoint *checkpoint, const char *name, int64_t count,
                             const int64_t *data);
 int ts_checkpoint_put_text(ts_checkpoint *checkpoint, const char *name, const char *text);
 
-/** Get arrays back.  ..._get_system makes a system in the order of the structure file; ..._atoms_*
- * fill [n,width] in the order of the system given.  Not collective.
- * \return 0; TS_ERR_INPUT if the array is missing or has another type or size; TS_ERR_MEMORY. */
+/** Get arrays back.  ..._get_system makes a system in the order of the structure file;
+ * ..._atoms_double fills [n,width] in the order of the system given.  Not collective. \return 0;
+ * TS_ERR_INPUT if the array is missing or has another type or size; TS_ERR_MEMORY. */
 int ts_checkpoint_get_system(const ts_checkpoint *checkpoint, ts_system **out);
 int ts_checkpoint_get_atoms_double(const ts_checkpoint *checkpoint, const ts_system *system,
                                    const char *name, int width, double *data);
-int ts_checkpoint_get_atoms_int32(const ts_checkpoint *checkpoint, const ts_system *system,
-                                  const char *name, int width, int32_t *data);
 int ts_checkpoint_get_double(const ts_checkpoint *checkpoint, const char *name, int64_t count,
                              double *data);
 int ts_checkpoint_get_int64(const ts_checkpoint *checkpoint, const char *name, int64_t count,

@@ -45,13 +45,13 @@ static inline ts_checkpoint *sample_checkpoint(const ts_system *s, int64_t step)
 {
   ts_checkpoint *cp = NULL;
   const int64_t seed = 42;
-  int32_t *flag = malloc((size_t)s->n * sizeof *flag);
+  double *flag = malloc((size_t)s->n * sizeof *flag);
   for (ts_lidx i = 0; flag && i < s->n; ++i)
     flag[i] = i;
   if (!flag || ts_checkpoint_create(step, 0.1 * (double)step, &cp) ||
       ts_checkpoint_put_system(cp, s) ||
       ts_checkpoint_put_atoms_double(cp, s, "f", 3, &s->x[0][0]) ||
-      ts_checkpoint_put_atoms_int32(cp, s, "flag", 1, flag) ||
+      ts_checkpoint_put_atoms_double(cp, s, "flag", 1, flag) ||
       ts_checkpoint_put_int64(cp, "seed", 1, &seed) || ts_checkpoint_put_text(cp, "model", "abc"))
     abort();
   free(flag);
