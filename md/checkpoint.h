@@ -33,11 +33,12 @@ int64_t ts_checkpoint_step(const ts_checkpoint *checkpoint);
 double ts_checkpoint_time(const ts_checkpoint *checkpoint);      /**< [fs] */
 const char *ts_checkpoint_path(const ts_checkpoint *checkpoint); /**< where it was read, or "" */
 
-/** Put arrays; the data is copied.  Names are [a-z0-9_]+ and new.  Not collective.
- * ..._system: everything in the system (x as it stands, also outside the cell).
- * ..._atoms_double: [n,width] in the system's order.
- * \return 0; TS_ERR_ARG (a name that is taken or malformed); TS_ERR_MEMORY; TS_ERR_SIMULATION if a
- *         double is not finite: a broken state is never stored. */
+/** Put arrays; the data is copied.  Names are [a-z0-9_]+ and new, arrays are not empty, texts are
+ * shorter than 4 KiB.  ..._system puts everything in the system (x as it stands, also outside the
+ * cell); ..._atoms_double puts [n,width] values in the system's order.  Not collective.
+ * \return 0; TS_ERR_ARG (name or size); TS_ERR_MEMORY; TS_ERR_SIMULATION if a double is not finite
+ * or an atom is broken (ts_system_check): such a state is never stored; TS_ERR_UNSUPPORTED for a
+ * system that is not whole (several ranks). */
 int ts_checkpoint_put_system(ts_checkpoint *checkpoint, const ts_system *system);
 int ts_checkpoint_put_atoms_double(ts_checkpoint *checkpoint, const ts_system *system,
                                    const char *name, int width, const double *data);
@@ -48,8 +49,8 @@ int ts_checkpoint_put_int64(ts_checkpoint *checkpoint, const char *name, int64_t
 int ts_checkpoint_put_text(ts_checkpoint *checkpoint, const char *name, const char *text);
 
 /** Get arrays back.  ..._get_system makes a system in the order of the structure file;
- * ..._atoms_double fills [n,width] in the order of the system given.  Not collective. \return 0;
- * TS_ERR_INPUT if the array is missing or has another type or size; TS_ERR_MEMORY. */
+ * ..._atoms_double fills [n,width] in the order of the system given.  Not collective.
+ * \return 0; TS_ERR_INPUT if the array is missing or has another type or size; TS_ERR_MEMORY. */
 int ts_checkpoint_get_system(const ts_checkpoint *checkpoint, ts_system **out);
 int ts_checkpoint_get_atoms_double(const ts_checkpoint *checkpoint, const ts_system *system,
                                    const char *name, int width, double *data);
