@@ -22,23 +22,12 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "bench/median.h"
 #include "md/report.h"
 #include "runtime/memory.h"
 #include "tests/case.h"
 
 enum { SIDE = 1024, MOST = 64 };
-
-static int by_value(const void *a, const void *b)
-{
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double median(double *x, int n)
-{
-  qsort(x, (size_t)n, sizeof *x, by_value);
-  return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
-}
 
 /* The system repeated twice along each axis. */
 static ts_system *replicate(const ts_system *one)
@@ -126,7 +115,7 @@ int main(int argc, char **argv)
     share[i] = work / seconds[i] / rate[i];
   }
   const ts_step_stats after = ts_step_statistics(step);
-  const double middle = median(seconds, rounds);
+  const double middle = bench_median(seconds, rounds);
   printf("%d atoms, %d workers, kernels %s, matrix %s, %d tiles of %d, %d tasks\n", system->n,
          workers, model->kernels->isa, model->matrix->name, after.tiles, after.tile_atoms,
          after.tasks);
@@ -139,8 +128,8 @@ int main(int argc, char **argv)
   printf("seconds per step          %10.4f\n", middle);
   printf("operations per step       %10.1f GFLOP (dense, forward and backward)\n", work);
   printf("step                      %10.1f GFLOP/s\n", work / middle);
-  printf("sgemm, same cores         %10.1f GFLOP/s\n", median(rate, rounds));
-  printf("step / sgemm (paired)     %10.3f\n", median(share, rounds));
+  printf("sgemm, same cores         %10.1f GFLOP/s\n", bench_median(rate, rounds));
+  printf("step / sgemm (paired)     %10.3f\n", bench_median(share, rounds));
   struct rusage usage;
   getrusage(RUSAGE_SELF, &usage);
   printf("arrays of the step        %10.3f MB per atom (recompute %g)\n",

@@ -42,7 +42,7 @@ static int log_memory(const ts_job *job, const ts_system *system, const ts_model
   const int workers = (int)job->execution.workers;
   tsi_setup_step(job, model, workers ? workers : ts_topology_workers(&topology, 1), &step);
   for (int s = 0; s < model->desc.nstages; ++s) {
-    ts_edges *set;
+    ts_edges *set = NULL;
     TS_TRY(ts_step_edges(&step, system, s, &set));
     edges[s] = (double)set->count / (double)system->n;
     ts_edges_destroy(&set);

@@ -129,6 +129,7 @@ static void carve_edges(ts_step *s, carver *c, int t)
   carve(c, most * 2 * (size_t)s->shape.heads * real, &d->share);
 }
 
+/* All but the edge sets, whose memory the next ones reuse. */
 static void drop_edges(ts_step *s)
 {
   ts_program_destroy(&s->move);
@@ -144,7 +145,6 @@ static void drop_edges(ts_step *s)
   }
   drop(&s->scratch);
   for (int k = 0; k < TS_MAX_STAGES; k++) {
-    ts_edges_destroy(&s->edges[k]);
     ts_tiles_destroy(&s->tiles[k]);
     free(s->pair[k]);
     s->pair[k] = NULL;
@@ -186,14 +186,19 @@ int ts_step_edges(const ts_step_params *params, const ts_system *system, int sta
   const ts_stage_desc *d = &params->model->desc.stage[stage];
   ts_search_params search;
   bool *excluded = NULL;
-  *out = NULL;
   ts_search_params_init(&search);
+  search.recycle = *out;
+  *out = NULL;
   search.cutoff = d->cutoff;
   search.lower = d->lower;
   search.skin = params->skin;
   search.backend = params->backend;
   search.chunk = params->chunk;
-  TS_TRY(TSI_NEW(excluded, system->n));
+  const int failed = TSI_NEW(excluded, system->n);
+  if (failed) {
+    ts_edges_destroy(&search.recycle);
+    return failed;
+  }
   for (ts_lidx i = 0; i < system->n; i++)
     excluded[i] = d->excluded[system->z[i]];
   search.excluded_sender = excluded;
@@ -287,6 +292,8 @@ int tsi_epoch_begin(ts_step *s, bool sort)
 void tsi_epoch_destroy(ts_step *s)
 {
   drop_edges(s);
+  for (int k = 0; k < TS_MAX_STAGES; k++)
+    ts_edges_destroy(&s->edges[k]);
   for (int t = 0; t < s->ntiles && s->tile; t++) {
     tsi_tile_data *d = &s->tile[t];
     drop(&d->x);

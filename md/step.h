@@ -100,7 +100,9 @@ void ts_step_ages_set(ts_step *step, ts_step_ages ages);
 ts_step_stats ts_step_statistics(const ts_step *step);
 
 /** The candidate edges of a stage at the present positions, as an epoch would have them.
- * Not collective.  \return as ts_edges_build. */
+ * Not collective.
+ * \param [in,out] out  NULL, or an earlier set whose memory is reused.
+ * \return as ts_edges_build. */
 int ts_step_edges(const ts_step_params *params, const ts_system *system, int stage,
                   ts_edges **out);
 

@@ -91,6 +91,8 @@ static TS_INLINE void back_gather(const ts_shape *s, const ts_layer *w, const ts
   const int H = s->heads;
   memset(S, 0, (size_t)H * sizeof *S);
   memset(ties, 0, (size_t)H * sizeof *ties);
+  for (int h = 0; h < H; h++)
+    top[h] = LOWEST;
   for (int i = 0; i < count; i++) {
     const size_t e = (size_t)list[i].edge;
     const real *x = (const real *)b->edge + e * TS_EDGE_REALS;
@@ -103,9 +105,13 @@ static TS_INLINE void back_gather(const ts_shape *s, const ts_layer *w, const ts
     for (int h = 0; h < H; h++) {
       const real score = p[GATE * H + h] * p[DOT * H + h];
       p[SHARE * H + h] = real_exp(score - stats_top[h]) * stats_inverse[h];
-      const bool first = i == 0 || score > top[h];
-      ties[h] = first ? 1 : (score == top[h] ? ties[h] + 1 : ties[h]);
-      top[h] = first ? score : top[h];
+    }
+    TS_SIMD
+    for (int h = 0; h < H; h++) {
+      const real score = p[GATE * H + h] * p[DOT * H + h], most = top[h];
+      const real again = score == most ? ties[h] + 1 : ties[h];
+      ties[h] = score > most ? 1 : again;
+      top[h] = score > most ? score : most;
     }
     alpha_back(s, w, dsum, &list[i], x, p, z, grad + 4 * e);
     TS_SIMD
@@ -184,19 +190,20 @@ void TS_K(attend_back)(const ts_shape *s, const ts_layer *w, const ts_edge_block
 }
 
 /* dv [R,C] += alpha u . dM of one receiver. */
-static TS_INLINE void send_first(int R, int C, size_t stride, const real *u,
-                                 const real *TS_RESTRICT weight, const real *dM, real *dv)
+static TS_INLINE void send_first(int R, int C, int H, size_t stride, const real *u,
+                                 const real *TS_RESTRICT alpha, const real *dM, real *dv)
 {
   const real ux = u[0], uy = u[1], uz = u[2];
   const size_t plane = (size_t)R * stride;
-  for (int r = 0; r < R; r++) {
-    const real *TS_RESTRICT x = dM + (size_t)r * stride, *TS_RESTRICT y = x + plane,
-                            *TS_RESTRICT z = y + plane;
-    real *TS_RESTRICT out = dv + r * C;
-    TS_SIMD
-    for (int c = 0; c < C; c++)
-      out[c] += weight[c] * (ux * x[c] + uy * y[c] + uz * z[c]);
-  }
+  for (int r = 0; r < R; r++)
+    for (int c = 0; c < C; c += H) {
+      const real *TS_RESTRICT x = dM + (size_t)r * stride + (size_t)c, *TS_RESTRICT y = x + plane,
+                              *TS_RESTRICT z = y + plane;
+      real *TS_RESTRICT out = dv + r * C + c;
+      TS_SIMD
+      for (int h = 0; h < H; h++)
+        out[h] += alpha[h] * (ux * x[h] + uy * y[h] + uz * z[h]);
+    }
 }
 
 static TS_INLINE void attend_send_back(const ts_shape *s, const ts_layer *w,
@@ -208,10 +215,9 @@ static TS_INLINE void attend_send_back(const ts_shape *s, const ts_layer *w,
   const int H = s->heads, C = s->channels, R = s->rows, A = s->atoms, Hd = H * s->head_dim;
   const size_t stride = (size_t)A * (size_t)C;
   char *scratch = scratch_;
-  real *weight = scratch_take(&scratch, (size_t)(4 * C));
   real *sum = scratch_take(&scratch, (size_t)R * (size_t)C);
   real *dk = dkv, *dv = dk + (size_t)A * (size_t)Hd;
-  value_queue queue = {.R = R, .C = C, .H = H, .stride = stride, .weight = weight, .sum = sum};
+  value_queue queue = {.R = R, .C = C, .H = H, .stride = stride, .sum = sum};
 
   memset(dk, 0, (size_t)A * (size_t)Hd * sizeof *dk);
   for (int a = 0; a < b->n; a++) {
@@ -227,9 +233,8 @@ static TS_INLINE void attend_send_back(const ts_shape *s, const ts_layer *w,
       if (w->order == TS_ORDER_ZERO) {
         queue_add(&queue, alpha, d);
       } else {
-        expand_heads(H, C, alpha, weight);
-        send_first(R, C, stride, (const real *)edges[t] + e * TS_EDGE_REALS + TS_EDGE_U, weight, d,
-                   sum);
+        send_first(R, C, H, stride, (const real *)edges[t] + e * TS_EDGE_REALS + TS_EDGE_U, alpha,
+                   d, sum);
       }
     }
     queue_flush(&queue);

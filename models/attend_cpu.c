@@ -14,6 +14,8 @@ static TS_INLINE void scores(const ts_shape *s, const ts_layer *w, const ts_edge
 {
   const int H = s->heads;
   const real *table = w->table, *edge = b->edge;
+  for (int h = 0; h < H; h++)
+    top[h] = count ? LOWEST : 0;
   for (int i = 0; i < count; i++) {
     const size_t e = (size_t)list[i].edge;
     real *TS_RESTRICT score = part + (size_t)i * (size_t)(2 * H);
@@ -23,10 +25,9 @@ static TS_INLINE void scores(const ts_shape *s, const ts_layer *w, const ts_edge
     TS_SIMD
     for (int h = 0; h < H; h++) {
       score[h] *= dot[h];
-      top[h] = i == 0 || score[h] > top[h] ? score[h] : top[h];
+      top[h] = score[h] > top[h] ? score[h] : top[h];
     }
   }
-  if (count == 0) memset(top, 0, (size_t)H * sizeof *top);
 }
 
 /* Turn scores into alpha, in place of the scores; inverse [H] = 1/D. */
@@ -73,11 +74,10 @@ static TS_INLINE void attend(const ts_shape *s, const ts_layer *w, const ts_edge
   char *scratch = scratch_;
   real *part = scratch_take(&scratch, degree * (size_t)(2 * H));
   real *dot = scratch_take(&scratch, (size_t)H);
-  real *weight = scratch_take(&scratch, (size_t)(4 * C));
   real *sum = scratch_take(&scratch, (size_t)rows * (size_t)C);
   sender *list = (sender *)(void *)scratch;
   real *stats = saved->stats;
-  value_queue queue = {.R = R, .C = C, .H = H, .stride = stride, .weight = weight, .sum = sum};
+  value_queue queue = {.R = R, .C = C, .H = H, .stride = stride, .sum = sum};
 
   for (int a = 0; a < b->n; a++) {
     real *top = stats + (size_t)a * (size_t)H, *inverse = top + (size_t)A * (size_t)H;
@@ -91,10 +91,9 @@ static TS_INLINE void attend(const ts_shape *s, const ts_layer *w, const ts_edge
       if (w->order == TS_ORDER_ZERO) {
         queue_add(&queue, alpha, list[i].v);
       } else {
-        expand_heads(H, C, alpha, weight);
-        accumulate_first(R, C, stride,
+        accumulate_first(R, C, H, stride,
                          (const real *)b->edge + (size_t)list[i].edge * TS_EDGE_REALS + TS_EDGE_U,
-                         weight, list[i].v, sum);
+                         alpha, list[i].v, sum);
       }
     }
     queue_flush(&queue);

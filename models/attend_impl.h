@@ -8,7 +8,8 @@
 
 #include "models/kernels_impl.h"
 
-static const real FLOOR = (real)1e-3; /* eps of the softmax */
+static const real FLOOR = (real)1e-3;   /* eps of the softmax */
+static const real LOWEST = (real)-1e30; /* below any score */
 
 /* dot [H] = sum over d of q k, heads innermost. */
 #define DOT_HEADS(d)                      \
@@ -48,13 +49,7 @@ static TS_INLINE void add_heads(int H, int d, const real *TS_RESTRICT a, const r
   }
 }
 
-/* Channel c belongs to head c mod H. */
-static TS_INLINE void expand_heads(int H, int C, const real *TS_RESTRICT a, real *TS_RESTRICT out)
-{
-  for (int c = 0; c < C; c += H)
-    memcpy(out + c, a, (size_t)H * sizeof *out);
-}
-
+/* Channel c belongs to head c mod H: out [H] = sums of z [C] over each head's channels. */
 static TS_INLINE void fold_heads(int H, int C, const real *TS_RESTRICT z, real *TS_RESTRICT out)
 {
   memcpy(out, z, (size_t)H * sizeof *out);
@@ -78,67 +73,80 @@ static TS_INLINE void scatter(int rows, int C, size_t stride, const real *from, 
     memcpy(to + (size_t)r * stride, from + r * C, (size_t)C * sizeof *to);
 }
 
-/* sum [R,C] += the four values, each weighted per channel: one load and store of the sum for four
- * multiply-adds. */
-static TS_INLINE void accumulate4(int R, int C, size_t stride, const real *TS_RESTRICT weight,
+/* sum [R,C] += alpha [H] v of four edges, or of one: four share one load and store of the sum. */
+static TS_INLINE void accumulate4(int R, int C, int H, size_t stride, const real *const alpha[4],
                                   const real *const v[4], real *TS_RESTRICT sum)
 {
-  for (int r = 0; r < R; r++) {
-    const real *TS_RESTRICT v0 = v[0] + (size_t)r * stride,
-                            *TS_RESTRICT v1 = v[1] + (size_t)r * stride;
-    const real *TS_RESTRICT v2 = v[2] + (size_t)r * stride,
-                            *TS_RESTRICT v3 = v[3] + (size_t)r * stride;
-    const real *TS_RESTRICT w1 = weight + C, *TS_RESTRICT w2 = w1 + C, *TS_RESTRICT w3 = w2 + C;
-    real *TS_RESTRICT out = sum + r * C;
-    TS_SIMD
-    for (int c = 0; c < C; c++)
-      out[c] += (weight[c] * v0[c] + w1[c] * v1[c]) + (w2[c] * v2[c] + w3[c] * v3[c]);
-  }
+  const real *TS_RESTRICT a0 = alpha[0], *TS_RESTRICT a1 = alpha[1], *TS_RESTRICT a2 = alpha[2],
+                          *TS_RESTRICT a3 = alpha[3];
+  for (int r = 0; r < R; r++)
+    for (int c = 0; c < C; c += H) {
+      const size_t at = (size_t)r * stride + (size_t)c;
+      const real *TS_RESTRICT v0 = v[0] + at, *TS_RESTRICT v1 = v[1] + at,
+                              *TS_RESTRICT v2 = v[2] + at, *TS_RESTRICT v3 = v[3] + at;
+      real *TS_RESTRICT out = sum + r * C + c;
+      TS_SIMD
+      for (int h = 0; h < H; h++)
+        out[h] += (a0[h] * v0[h] + a1[h] * v1[h]) + (a2[h] * v2[h] + a3[h] * v3[h]);
+    }
 }
 
-/* A queue of up to four weighted values on their way into a sum. */
+static TS_INLINE void accumulate1(int R, int C, int H, size_t stride, const real *TS_RESTRICT alpha,
+                                  const real *v, real *TS_RESTRICT sum)
+{
+  for (int r = 0; r < R; r++)
+    for (int c = 0; c < C; c += H) {
+      const real *TS_RESTRICT x = v + (size_t)r * stride + (size_t)c;
+      real *TS_RESTRICT out = sum + r * C + c;
+      TS_SIMD
+      for (int h = 0; h < H; h++)
+        out[h] += alpha[h] * x[h];
+    }
+}
+
+/* Up to four weighted values on their way into a sum; what they point to stays until the flush. */
 typedef struct value_queue {
   int R, C, H, count;
   size_t stride;
-  real *weight; /* [4,C] */
-  const real *v[4];
+  const real *alpha[4], *v[4];
   real *sum; /* [R,C] */
 } value_queue;
 
 static TS_INLINE void queue_flush(value_queue *q)
 {
-  if (q->count == 0) return;
-  for (int k = q->count; k < 4; k++) {
-    memset(q->weight + k * q->C, 0, (size_t)q->C * sizeof(real));
-    q->v[k] = q->v[0];
-  }
-  accumulate4(q->R, q->C, q->stride, q->weight, q->v, q->sum);
+  for (int k = 0; k < q->count; k++)
+    accumulate1(q->R, q->C, q->H, q->stride, q->alpha[k], q->v[k], q->sum);
   q->count = 0;
 }
 
 static TS_INLINE void queue_add(value_queue *q, const real *alpha, const real *v)
 {
-  expand_heads(q->H, q->C, alpha, q->weight + q->count * q->C);
+  q->alpha[q->count] = alpha;
   q->v[q->count++] = v;
-  if (q->count == 4) queue_flush(q);
+  if (q->count < 4) return;
+  accumulate4(q->R, q->C, q->H, q->stride, q->alpha, q->v, q->sum);
+  q->count = 0;
 }
 
 /* sum [3,R,C] += u (x) alpha v. */
-static TS_INLINE void accumulate_first(int R, int C, size_t stride, const real *TS_RESTRICT u,
-                                       const real *TS_RESTRICT weight, const real *v, real *sum)
+static TS_INLINE void accumulate_first(int R, int C, int H, size_t stride,
+                                       const real *TS_RESTRICT u, const real *TS_RESTRICT alpha,
+                                       const real *v, real *sum)
 {
   const real ux = u[0], uy = u[1], uz = u[2];
-  for (int r = 0; r < R; r++) {
-    const real *TS_RESTRICT x = v + (size_t)r * stride;
-    real *TS_RESTRICT s0 = sum + r * C, *TS_RESTRICT s1 = s0 + R * C, *TS_RESTRICT s2 = s1 + R * C;
-    TS_SIMD
-    for (int c = 0; c < C; c++) {
-      const real t = weight[c] * x[c];
-      s0[c] += ux * t;
-      s1[c] += uy * t;
-      s2[c] += uz * t;
+  for (int r = 0; r < R; r++)
+    for (int c = 0; c < C; c += H) {
+      const real *TS_RESTRICT x = v + (size_t)r * stride + (size_t)c;
+      real *TS_RESTRICT s0 = sum + r * C + c, *TS_RESTRICT s1 = s0 + R * C,
+                        *TS_RESTRICT s2 = s1 + R * C;
+      TS_SIMD
+      for (int h = 0; h < H; h++) {
+        const real t = alpha[h] * x[h];
+        s0[h] += ux * t;
+        s1[h] += uy * t;
+        s2[h] += uz * t;
+      }
     }
-  }
 }
 
 /* The active edges of one receiver and where their senders' keys and values are. */

@@ -16,7 +16,9 @@
 static int cblas_pack(ts_matrix *m, const double *w)
 {
   const size_t count = (size_t)m->in * (size_t)m->out;
-  TS_TRY(tsi_alloc(count, m->is_double ? sizeof(double) : sizeof(float), &m->packed));
+  const size_t real = m->is_double ? sizeof(double) : sizeof(float);
+  TS_TRY(tsi_alloc(count, real, &m->packed));
+  m->bytes = count * real;
   if (m->is_double) {
     memcpy(m->packed, w, count * sizeof(double));
   } else {

@@ -29,6 +29,7 @@ struct ts_matrix {
   int in, out;
   bool is_double;
   void *packed;
+  size_t bytes; /**< of packed */
 };
 
 /** Find a back end: "auto" (packed) or a name.

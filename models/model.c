@@ -74,7 +74,7 @@ static void matrix(packer *p, int in, int out, const double *w, int stride, doub
     for (int i = 0; i < in; i++)
       t[i * out + o] = scale * w[(size_t)o * (size_t)stride + (size_t)i];
   p->status = ts_matrix_create(p->model->matrix, p->model->is_double, in, out, t, m);
-  p->model->bytes += (size_t)in * (size_t)out * p->model->real_size;
+  p->model->bytes += m->bytes;
   free(t);
 }
 

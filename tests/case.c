@@ -98,6 +98,11 @@ void case_release(golden_case *c)
 
 ts_model *case_model(const golden_case *c, bool is_double)
 {
+  return case_model_isa(c, is_double, "auto");
+}
+
+ts_model *case_model_isa(const golden_case *c, bool is_double, const char *isa)
+{
   int species[TS_MAX_ELEMENT], count = 0;
   bool seen[TS_MAX_ELEMENT] = {false};
   for (int i = 0; i < c->system->n; i++)
@@ -106,7 +111,7 @@ ts_model *case_model(const golden_case *c, bool is_double)
     if (seen[z]) species[count++] = z;
   const ts_model_params params = {.is_double = is_double,
                                   .matrix = "auto",
-                                  .isa = "auto",
+                                  .isa = isa,
                                   .nspecies = count,
                                   .species = species,
                                   .has_charge = c->system->has_charge,

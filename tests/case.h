@@ -26,6 +26,9 @@ void case_release(golden_case *c);
 /** The model of a case; exits on failure. */
 ts_model *case_model(const golden_case *c, bool is_double);
 
+/** The same with the kernels of one instruction set (ts_kernels_find knows it). */
+ts_model *case_model_isa(const golden_case *c, bool is_double, const char *isa);
+
 /** Parameters of a step for a model, skin as given, everything else default. */
 ts_step_params case_params(const ts_model *model, double skin);
 

@@ -2,8 +2,9 @@
  *
  * Golden systems: energies and forces of the model against recorded values, in double and float.
  * `golden FILE...` prints the errors of any such file; without arguments it checks the sixteen of
- * tests/data.  Double: 1e-10 of the energy, 1e-9 of the largest force.  Float: 2e-6 of the atom
- * energies' scale, 1e-4 of the largest force. */
+ * tests/data, all but the widest with the kernels of every instruction set that this CPU has.
+ * Double: 1e-10 of the energy, 1e-9 of the largest force.  Float: 2e-6 of the largest atom energy,
+ * 1e-4 of the largest force. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,10 +53,10 @@ static errors compare(const golden_case *c, const ts_step *step)
 }
 
 /* 1 if the file fails. */
-static int check(const char *name, bool is_double)
+static int check(const char *name, bool is_double, const char *isa)
 {
   golden_case c = case_read(name);
-  ts_model *model = case_model(&c, is_double);
+  ts_model *model = case_model_isa(&c, is_double, isa);
   const ts_step_params params = case_params(model, 0.5);
   ts_step *step;
   ts_partial total;
@@ -64,9 +65,9 @@ static int check(const char *name, bool is_double)
   const errors e = compare(&c, step);
   const bool ok =
       is_double ? e.energy <= 1e-10 && e.force <= 1e-9 : e.atoms <= 2e-6 && e.force <= 1e-4;
-  printf("%-24s %-6s energy %8.1e  atoms %8.1e  force %8.1e  table %8.1e  %s\n", c.name,
-         is_double ? "double" : "float", e.energy, e.atoms, e.force, model->radial_error,
-         ok ? "ok" : "FAILED");
+  printf("%-24s %-6s %-4s energy %8.1e  atoms %8.1e  force %8.1e  table %8.1e  %s\n", c.name,
+         is_double ? "double" : "float", model->kernels->isa, e.energy, e.atoms, e.force,
+         model->radial_error, ok ? "ok" : "FAILED");
   ts_step_destroy(&step);
   ts_model_destroy(&model);
   case_release(&c);
@@ -75,14 +76,20 @@ static int check(const char *name, bool is_double)
 
 int main(int argc, char **argv)
 {
+  static const char *const isas[] = {"auto", "v3", "base"};
   ts_engine *engine = case_engine(0, NULL);
   const int count = argc > 1 ? argc - 1 : (int)(sizeof all / sizeof all[0]);
-  int failed = 0;
+  int failed = 0, checks = 0;
   for (int i = 0; i < count; i++) {
     const char *name = argc > 1 ? argv[i + 1] : all[i];
-    failed += check(name, true) + check(name, false);
+    const bool widest = argc == 1 && i == count - 1;
+    for (int k = 0; k < (widest ? 1 : 3); k++) {
+      if (!ts_kernels_find(true, isas[k])) continue;
+      failed += check(name, true, isas[k]) + check(name, false, isas[k]);
+      checks += 2;
+    }
   }
   ts_engine_destroy(&engine);
-  printf("%d of %d failed\n", failed, 2 * count);
+  printf("%d of %d failed\n", failed, checks);
   return failed > 0;
 }
