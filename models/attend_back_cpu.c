@@ -8,39 +8,28 @@
  * the largest score ("max"), that score takes -eps S / D more (docs/model.md). */
 #include "models/attend_impl.h"
 
-/* z [C] = sum over rows of x v. */
-static TS_INLINE void multiply_rows(int R, int C, size_t stride, const real *TS_RESTRICT x,
-                                    const real *v, real *TS_RESTRICT z)
+/* z [H] = sums of a [C] over each head's channels, c mod H. */
+static TS_INLINE void fold_heads(int H, int C, const real *TS_RESTRICT a, real *TS_RESTRICT z)
 {
-  for (int r = 0; r < R; r++) {
-    const real *TS_RESTRICT y = v + (size_t)r * stride, *TS_RESTRICT t = x + r * C;
-    if (r == 0) {
-      TS_SIMD
-      for (int c = 0; c < C; c++)
-        z[c] = t[c] * y[c];
-    } else {
-      TS_SIMD
-      for (int c = 0; c < C; c++)
-        z[c] += t[c] * y[c];
-    }
+  TS_SIMD
+  for (int h = 0; h < H; h++) {
+    real sum = a[h];
+    for (int c = H; c < C; c += H)
+      sum += a[c + h];
+    z[h] = sum;
   }
 }
 
-/* z [3,C]: the same with each plane of x [3,R,C]; v is read once. */
-static TS_INLINE void multiply_planes(int R, int C, size_t stride, const real *TS_RESTRICT x,
-                                      const real *v, real *TS_RESTRICT z)
+/* a [C] = sum over rows of x [R,C] v. */
+static TS_INLINE void dot_rows(int R, int C, size_t stride, const real *TS_RESTRICT x,
+                               const real *TS_RESTRICT v, real *TS_RESTRICT a)
 {
-  const real *TS_RESTRICT x1 = x + R * C, *TS_RESTRICT x2 = x1 + R * C;
-  real *TS_RESTRICT z1 = z + C, *TS_RESTRICT z2 = z1 + C;
-  memset(z, 0, (size_t)(3 * C) * sizeof *z);
-  for (int r = 0; r < R; r++) {
-    const real *TS_RESTRICT y = v + (size_t)r * stride;
-    TS_SIMD
-    for (int c = 0; c < C; c++) {
-      z[c] += x[r * C + c] * y[c];
-      z1[c] += x1[r * C + c] * y[c];
-      z2[c] += x2[r * C + c] * y[c];
-    }
+  TS_SIMD
+  for (int c = 0; c < C; c++) {
+    real sum = 0;
+    for (int r = 0; r < R; r++)
+      sum += x[r * C + c] * v[(size_t)r * stride + (size_t)c];
+    a[c] = sum;
   }
 }
 
@@ -57,27 +46,29 @@ static TS_INLINE void alpha_back(const ts_shape *s, const ts_layer *w, const rea
   const size_t stride = (size_t)s->atoms * (size_t)C;
   real *dalpha = part + DALPHA * H;
   if (w->order == TS_ORDER_ZERO) {
-    multiply_rows(R, C, stride, dsum, from->v, z);
+    dot_rows(R, C, stride, dsum, from->v, z);
     fold_heads(H, C, z, dalpha);
     return;
   }
   const real *u = edge + TS_EDGE_U;
-  real *TS_RESTRICT total = z + 3 * C, *TS_RESTRICT alpha = total + H;
-  TS_SIMD
-  for (int h = 0; h < H; h++)
-    alpha[h] = part[SHARE * H + h] * part[WEIGHT * H + h] * edge[TS_EDGE_ENV];
-  multiply_planes(R, C, stride, dsum, from->v, z);
-  memset(dalpha, 0, (size_t)H * sizeof *dalpha);
+  const real env = edge[TS_EDGE_ENV], ux = u[0], uy = u[1], uz = u[2];
+  real x = 0, y = 0, dz = 0;
+  real *a = z + 3 * H;
   for (int k = 0; k < 3; k++) {
-    real pull = 0;
-    fold_heads(H, C, z + k * C, total);
-#pragma omp simd reduction(+ : pull)
-    for (int h = 0; h < H; h++) {
-      pull += alpha[h] * total[h];
-      dalpha[h] += u[k] * total[h];
-    }
-    du[k] += pull;
+    dot_rows(R, C, stride, dsum + k * R * C, from->v, a);
+    fold_heads(H, C, a, z + k * H);
   }
+#pragma omp simd reduction(+ : x, y, dz)
+  for (int h = 0; h < H; h++) {
+    const real alpha = part[SHARE * H + h] * part[WEIGHT * H + h] * env;
+    x += alpha * z[h];
+    y += alpha * z[H + h];
+    dz += alpha * z[2 * H + h];
+    dalpha[h] = ux * z[h] + uy * z[H + h] + uz * z[2 * H + h];
+  }
+  du[0] += x;
+  du[1] += y;
+  du[2] += dz;
 }
 
 /* First pass: parts of every edge, S [H] = sum dalpha alpha, top [H] and how often it is reached.
@@ -162,7 +153,7 @@ static TS_INLINE void attend_back(const ts_shape *s, const ts_layer *w, const ts
   char *scratch = scratch_;
   real *parts = scratch_take(&scratch, degree * (size_t)(PARTS * H));
   real *dsum = scratch_take(&scratch, (size_t)rows * (size_t)C);
-  real *z = scratch_take(&scratch, (size_t)(3 * C + 2 * H));
+  real *z = scratch_take(&scratch, (size_t)(3 * H + C));
   real *S = scratch_take(&scratch, (size_t)(3 * H)), *top = S + H, *ties = top + H;
   sender *list = (sender *)(void *)scratch;
   real *grad = grad_, *dq = dq_;

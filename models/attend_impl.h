@@ -49,17 +49,6 @@ static TS_INLINE void add_heads(int H, int d, const real *TS_RESTRICT a, const r
   }
 }
 
-/* Channel c belongs to head c mod H: out [H] = sums of z [C] over each head's channels. */
-static TS_INLINE void fold_heads(int H, int C, const real *TS_RESTRICT z, real *TS_RESTRICT out)
-{
-  memcpy(out, z, (size_t)H * sizeof *out);
-  for (int c = H; c < C; c += H) {
-    TS_SIMD
-    for (int h = 0; h < H; h++)
-      out[h] += z[c + h];
-  }
-}
-
 /* Copy one atom's rows of a feature ([rows,A,C]) to or from a contiguous [rows,C]. */
 static TS_INLINE void gather(int rows, int C, size_t stride, const real *from, real *to)
 {
