@@ -20,3 +20,4 @@ bench_bench_step_LDADD = libtessera.la
 EXTRA_PROGRAMS += bench/bench_example
 bench_bench_example_SOURCES = bench/bench_example.c bench/median.h tests/case.c tests/case.h
 bench_bench_example_LDADD = libtessera.la
+EXTRA_DIST += bench/dynamics.py
