@@ -5,13 +5,13 @@
 # They are loops over plain arrays of finite numbers; sums are reordered only where the source asks
 # (omp simd reduction), and they get -O3 and the parts of -ffast-math that keep NaN and infinity
 # meaningful.  Jump threading splits the clamps in real_exp into branches that the vectoriser cannot
-# take.  On x86-64 they are compiled three times (base, AVX2, AVX-512) and chosen at start-up.
+# take; clang's list of loops that it leaves alone (-Wpass-failed) is advice.  On x86-64 they are compiled three times (base, AVX2, AVX-512) and chosen at start-up.
 AC_DEFUN([TS_KERNEL_FLAGS], [
   TS_KERNEL_CFLAGS=
   AS_IF([test "$enable_debug" = yes], [], [TS_APPEND_FLAGS([TS_KERNEL_CFLAGS], [-O3])])
   TS_APPEND_FLAGS([TS_KERNEL_CFLAGS],
     [-fno-math-errno -fno-trapping-math -fno-signed-zeros -fno-thread-jumps
-     -ffp-contract=fast -fopenmp-simd])
+     -ffp-contract=fast -fopenmp-simd -Wno-pass-failed])
   AC_SUBST([TS_KERNEL_CFLAGS])
 
   ts_kernel_isas=base

@@ -21,7 +21,7 @@ static ts_topology topology;
 static int read_topology(void **state)
 {
   (void)state;
-  watchdog(60);
+  watchdog(300);
   return ts_topology_read(&topology);
 }
 

@@ -47,7 +47,7 @@ static int start(void **state)
   (void)state;
   ts_topology topology;
   ts_engine_params params;
-  watchdog(60);
+  watchdog(300);
   ts_engine_params_init(&params);
   params.workers = 2;
   if (ts_topology_read(&topology) || ts_engine_create(&topology, &params, &engine)) return -1;

@@ -61,7 +61,7 @@ static int start(void **state)
   (void)state;
   ts_topology topology;
   ts_engine_params params;
-  watchdog(120);
+  watchdog(300);
   ts_engine_params_init(&params);
   params.workers = 2;
   if (ts_topology_read(&topology) || ts_engine_create(&topology, &params, &engine)) return -1;

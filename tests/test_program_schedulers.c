@@ -74,7 +74,7 @@ static int run_under(const char *scheduler)
   ts_engine *engine = NULL;
   starpu_data_handle_t handle;
   int count = 0;
-  watchdog(30);
+  watchdog(120);
   ts_engine_params_init(&params);
   params.workers = 2;
   params.scheduler = scheduler;
