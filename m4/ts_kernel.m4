@@ -5,7 +5,8 @@
 # They are loops over plain arrays of finite numbers; sums are reordered only where the source asks
 # (omp simd reduction), and they get -O3 and the parts of -ffast-math that keep NaN and infinity
 # meaningful.  Jump threading splits the clamps in real_exp into branches that the vectoriser cannot
-# take; clang's list of loops that it leaves alone (-Wpass-failed) is advice.  On x86-64 they are compiled three times (base, AVX2, AVX-512) and chosen at start-up.
+# take.  The list of loops that clang leaves alone (-Wpass-failed) is advice.  On x86-64 they are
+# compiled three times (base, AVX2, AVX-512) and chosen at start-up.
 AC_DEFUN([TS_KERNEL_FLAGS], [
   TS_KERNEL_CFLAGS=
   AS_IF([test "$enable_debug" = yes], [], [TS_APPEND_FLAGS([TS_KERNEL_CFLAGS], [-O3])])
