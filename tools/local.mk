@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 EXTRA_DIST += .ci/run
+EXTRA_DIST += tools/build-starpu
 EXTRA_DIST += tools/common.sh
 EXTRA_DIST += tools/install-dependencies
 EXTRA_DIST += tools/make-test-venv
