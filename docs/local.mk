@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 dist_man_MANS += docs/tessera.1
+EXTRA_DIST += docs/building.md
 EXTRA_DIST += docs/files.md
 EXTRA_DIST += docs/job-file.md
 EXTRA_DIST += docs/model-files.md
