@@ -89,8 +89,9 @@ static bool bind_workers(const ts_topology *topology, const ts_engine_params *pa
 {
   const int64_t first = (int64_t)params->share * workers;
   if ((int64_t)params->sharers * workers > topology->cores) {
-    ts_log(TS_LOG_WARNING, "%d workers on %d cores: they are not bound and take turns",
-           params->sharers * workers, topology->cores);
+    if (params->share == 0)
+      ts_log(TS_LOG_WARNING, "%d workers on %d cores: they are not bound and take turns",
+             params->sharers * workers, topology->cores);
     setenv("STARPU_WORKERS_NOBIND", "1", 1);
     return false;
   }
