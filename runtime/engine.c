@@ -6,7 +6,7 @@
  * index, because StarPU by itself counts cores of the machine and not of this process's mask (1.3
  * looks at the mask only when told to, 1.4 renumbers the cores then: STARPU_WORKERS_GETBIND=0 gives
  * one numbering).  Processes that share a mask take consecutive parts of it.  When there are more
- * workers than cores nothing is bound: the system then shares the cores fairly.
+ * workers than cores, or fewer, nothing is bound: the system then shares the cores fairly.
  *
  * Signals stay ours (StarPU would catch SIGINT).  StarPU's files, performance models of codelets,
  * go where it always keeps them: the directory is in the description. */
@@ -83,15 +83,16 @@ static int choose_workers(const ts_topology *topology, const ts_engine_params *p
   return workers;
 }
 
-/* Bind the workers to this process's part of the allowed cores; false when they are too few. */
+/* Bind the workers to this process's part of the allowed cores, if they use all of them.  Fewer may
+ * run beside another program: bound, the workers of both would meet on the first cores. */
 static bool bind_workers(const ts_topology *topology, const ts_engine_params *params, int workers,
                          struct starpu_conf *conf)
 {
-  const int64_t first = (int64_t)params->share * workers;
-  if ((int64_t)params->sharers * workers > topology->cores) {
-    if (params->share == 0)
-      ts_log(TS_LOG_WARNING, "%d workers on %d cores: they are not bound and take turns",
-             params->sharers * workers, topology->cores);
+  const int64_t first = (int64_t)params->share * workers, all = (int64_t)params->sharers * workers;
+  if (all > topology->cores && params->share == 0)
+    ts_log(TS_LOG_WARNING, "%lld workers on %d cores: they are not bound and take turns",
+           (long long)all, topology->cores);
+  if (all != topology->cores) {
     setenv("STARPU_WORKERS_NOBIND", "1", 1);
     return false;
   }

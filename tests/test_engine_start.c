@@ -124,6 +124,24 @@ static void more_workers_than_cores_run_unbound(void **state)
   ts_engine_destroy(&engine);
 }
 
+/* Beside another program they must not meet its workers on the first core. */
+static void fewer_workers_than_cores_run_unbound(void **state)
+{
+  (void)state;
+  ts_engine_params params;
+  ts_engine *engine = NULL;
+  cpu_set_t all, one;
+  unsigned id = 0;
+  if (topology.cores < 2) skip();
+  sched_getaffinity(0, sizeof all, &all);
+  ts_engine_params_init(&params);
+  params.workers = 1;
+  assert_int_equal(ts_engine_create(&topology, &params, &engine), 0);
+  starpu_execute_on_specific_workers(note_mask, &one, 1, &id, "note_mask");
+  assert_true(CPU_EQUAL(&one, &all));
+  ts_engine_destroy(&engine);
+}
+
 /* Ctrl-C belongs to the program, which writes a checkpoint first. */
 static void signals_are_left_alone(void **state)
 {
@@ -147,6 +165,7 @@ int main(void)
       cmocka_unit_test(wrong_numbers_are_refused),
       cmocka_unit_test(workers_are_bound_inside_the_mask),
       cmocka_unit_test(more_workers_than_cores_run_unbound),
+      cmocka_unit_test(fewer_workers_than_cores_run_unbound),
       cmocka_unit_test(signals_are_left_alone),
   };
   return cmocka_run_group_tests(tests, read_topology, NULL);
