@@ -8,8 +8,8 @@ nve  the example (632 atoms) at constant energy from rest (150 K once equilibrat
      step.  Default 10 ps: an hour on two cores; 1 ps shows the square.
 nvt  eight water molecules at 100 K under Langevin friction 10/ps: mean temperature against its
      statistical error (blocking).  Default 50 ps: ten minutes.  At 100 K, because the example
-     potential has a false minimum at small H-O-H angles (0.28 eV away) that a run falls into sooner or
-     later at 300 K.
+     potential has a false minimum at small H-O-H angles (0.28 eV away) that a run at 300 K falls
+     into sooner or later.
 """
 import csv
 import math
@@ -54,19 +54,22 @@ def error_of_mean(x):
 
 def nve(build, ps):
     atoms = 632
-    print("%-10s %-8s %6s %22s %18s" % ("precision", "dt/fs", "ps", "drift/ueV/atom/ps", "rms of E/eV"))
+    print("%-10s %-8s %6s %22s %18s"
+          % ("precision", "dt/fs", "ps", "drift/ueV/atom/ps", "rms of E/eV"))
     for precision, dt in (("double", 0.25), ("double", 0.5), ("float", 0.5)):
         with tempfile.TemporaryDirectory() as directory:
             rows = run(build, directory, os.path.join(EXAMPLE, "salt-water-216.xyz"),
                        steps=round(ps * 1000 / dt), timestep_fs=dt, ensemble__kind="nve",
-                       velocities__temperature_K=0, execution__precision=precision, output__log_every=max(1, round(2 / dt)),
+                       velocities__temperature_K=0, execution__precision=precision,
+                       output__log_every=max(1, round(2 / dt)),
                        output__trajectory__every=0, output__checkpoint__every=0)
         t = [row["time_ps"] for row in rows]
         e = [row["total_eV"] for row in rows]
         tm, em = mean(t), mean(e)
         slope = sum((a - tm) * (b - em) for a, b in zip(t, e)) / sum((a - tm) ** 2 for a in t)
         rms = math.sqrt(mean([(b - em) ** 2 for b in e]))
-        print("%-10s %-8g %6g %22.3f %18.5f" % (precision, dt, ps, slope / atoms * 1e6, rms), flush=True)
+        print("%-10s %-8g %6g %22.3f %18.5f" % (precision, dt, ps, slope / atoms * 1e6, rms),
+              flush=True)
 
 
 def nvt(build, ps):
