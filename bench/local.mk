@@ -8,6 +8,9 @@
 bench: $(EXTRA_PROGRAMS)
 
 EXTRA_DIST += bench/neighbors_lammps.sh
+EXTRA_PROGRAMS += bench/bench_collective
+bench_bench_collective_SOURCES = bench/bench_collective.c bench/median.h
+bench_bench_collective_LDADD = libtessera.la
 EXTRA_PROGRAMS += bench/bench_neighbors
 bench_bench_neighbors_SOURCES = bench/bench_neighbors.c
 bench_bench_neighbors_LDADD = libtessera.la
