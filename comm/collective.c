@@ -97,7 +97,7 @@ static int combine_nodes(ts_collective *c, ts_ctype type, ts_cop op, ts_word *x,
   TS_TRY(await(c, &request));
   memcpy(x, c->sums, n * sizeof *x);
   for (int k = 1; k < c->nodes; k++)
-    tsi_combine_find(type, op)(x, c->sums + (size_t)k * n, n);
+    tsi_combine_find(type, op)(x, x, c->sums + (size_t)k * n, n);
   return 0;
 }
 

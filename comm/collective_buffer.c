@@ -73,6 +73,19 @@ static bool stores_wide(void)
 #endif
 }
 
+static tsi_cheader *header(const ts_cbuffer *b)
+{
+  return (tsi_cheader *)(void *)b->memory;
+}
+
+/* The row of `to`'s inbox that `from` writes in round `epoch`. */
+static void *row_of(const ts_cbuffer *b, int to, int from, uint64_t epoch)
+{
+  const size_t half = epoch & 1, size = (size_t)b->size;
+  const size_t row = ((size_t)to * 2 + half) * size + (size_t)from;
+  return b->memory + header_bytes(b->size) + row * b->row;
+}
+
 int ts_cbuffer_init(ts_cbuffer *b, ts_cmode mode, int rank, int size, size_t words, void *memory,
                     const tsi_cwait *wait)
 {
@@ -85,26 +98,19 @@ int ts_cbuffer_init(ts_cbuffer *b, ts_cmode mode, int rank, int size, size_t wor
                     .epoch = 1,
                     .memory = memory,
                     .wait = *wait};
-  return TSI_NEW(b->known, size);
+  TS_TRY(TSI_NEW(b->peers, size));
+  for (int p = 0; p < size; p++)
+    for (uint64_t half = 0; half < 2; half++) {
+      b->peers[p].outward[half] = row_of(b, p, rank, half);
+      b->peers[p].inward[half] = row_of(b, rank, p, half);
+    }
+  return 0;
 }
 
 void ts_cbuffer_release(ts_cbuffer *b)
 {
-  free(b->known);
-  b->known = NULL;
-}
-
-static tsi_cheader *header(const ts_cbuffer *b)
-{
-  return (tsi_cheader *)(void *)b->memory;
-}
-
-/* The row of `to`'s inbox that `from` writes in round `epoch`. */
-static void *row_of(const ts_cbuffer *b, int to, int from, uint64_t epoch)
-{
-  const size_t half = epoch & 1, size = (size_t)b->size;
-  const size_t row = ((size_t)to * 2 + half) * size + (size_t)from;
-  return b->memory + header_bytes(b->size) + row * b->row;
+  free(b->peers);
+  b->peers = NULL;
 }
 
 static double now(void)
@@ -135,9 +141,9 @@ int tsi_cwait_fail(tsi_cheader *head, const tsi_cwait *wait, tsi_cfailure why, i
 int tsi_cwait_idle(tsi_cheader *head, const tsi_cwait *wait, int peer, unsigned *spins,
                    double *looked, int *missed)
 {
-  enum { EAGER = 16, RARE = 1024, LONG = 64 * RARE }; /* looks, of about 1 ns each */
+  enum { RARE = 32, LONG = 64 * RARE }; /* calls, each after TSI_LOOKS looks of about 1 ns */
   const unsigned n = ++*spins;
-  if (n % (wait->yield ? EAGER : RARE)) return 0;
+  if (!wait->yield && n % RARE) return 0;
   const uint64_t failure = atomic_load_explicit(&head->failure, memory_order_acquire);
   if (failure) return tell(wait, (tsi_cfailure)(failure >> 32), (int)(uint32_t)failure);
   if (wait->yield || n >= LONG) sched_yield();
@@ -162,9 +168,9 @@ static inline int idle(ts_cbuffer *b, int peer, unsigned *spins)
 static inline int await_room(ts_cbuffer *b, int peer)
 {
   unsigned spins = 0;
-  while (b->known[peer] + 2 < b->epoch) {
-    b->known[peer] = atomic_load_explicit(&header(b)->rank[peer].done, memory_order_acquire);
-    if (b->known[peer] + 2 < b->epoch) TS_TRY(idle(b, peer, &spins));
+  while (b->peers[peer].known + 2 < b->epoch) {
+    b->peers[peer].known = atomic_load_explicit(&header(b)->rank[peer].done, memory_order_acquire);
+    if (b->peers[peer].known + 2 < b->epoch) TS_TRY(idle(b, peer, &spins));
   }
   return 0;
 }
@@ -199,15 +205,55 @@ static inline bool get_slot(const slot *s, uint64_t epoch, ts_word *word, bool w
   return true;
 }
 
-/* Take the line of the next round's first slots back from its last reader while we wait for this
- * one's: the next message then leaves at once. */
-static inline void prepare(const void *line)
+/* Words of mode sentinel, from x to slots; two a store where that is possible.  No word needs its
+ * neighbour, so a store may be torn between words. */
+static inline void put_plain(plain *s, const ts_word *x, size_t n, bool wide)
 {
+  size_t i = 0;
 #if WIDE
-  __asm__ volatile("prefetchw %0" : : "m"(*(const char *)line));
-#else
-  (void)line;
+  atomic_signal_fence(memory_order_release);
+  for (; wide && i + 2 <= n; i += 2)
+    *(volatile __m128i *)(void *)&s[i] = _mm_loadu_si128((const __m128i *)(const void *)&x[i]);
 #endif
+  (void)wide;
+  for (; i < n; i++)
+    atomic_store_explicit(&s[i], x[i], memory_order_release);
+}
+
+/* Take words that have arrived, from the first on; returns how many. */
+static inline size_t get_plain(const plain *s, ts_word *x, size_t n, bool wide)
+{
+  size_t i = 0;
+#if WIDE
+  const __m128i empty = _mm_set1_epi64x((long long)TS_SENTINEL);
+  for (; wide && i + 2 <= n; i += 2) {
+    const __m128i pair = *(const volatile __m128i *)(const void *)&s[i];
+    const int same = _mm_movemask_epi8(_mm_cmpeq_epi32(pair, empty));
+    if ((same & 0xFF) == 0xFF || same >> 8 == 0xFF) return i;
+    _mm_storeu_si128((__m128i *)(void *)&x[i], pair);
+  }
+  atomic_signal_fence(memory_order_acquire);
+#endif
+  (void)wide;
+  for (; i < n; i++) {
+    x[i] = atomic_load_explicit(&s[i], memory_order_acquire);
+    if (x[i] == TS_SENTINEL) return i;
+  }
+  return n;
+}
+
+static inline void reset_plain(plain *s, size_t n, bool wide)
+{
+  size_t i = 0;
+#if WIDE
+  const __m128i empty = _mm_set1_epi64x((long long)TS_SENTINEL);
+  atomic_signal_fence(memory_order_release);
+  for (; wide && i + 2 <= n; i += 2)
+    *(volatile __m128i *)(void *)&s[i] = empty;
+#endif
+  (void)wide;
+  for (; i < n; i++)
+    atomic_store_explicit(&s[i], TS_SENTINEL, memory_order_relaxed);
 }
 
 static bool has_sentinel(const ts_word *x, size_t n)
@@ -220,7 +266,7 @@ static bool has_sentinel(const ts_word *x, size_t n)
 
 static inline void put(ts_cbuffer *b, int peer, const ts_word *x, size_t n)
 {
-  void *row = row_of(b, peer, b->rank, b->epoch);
+  void *row = b->peers[peer].outward[b->epoch & 1];
   if (b->mode == TS_CMODE_LL) {
     slot *s = row;
     for (size_t i = 0; i < n; i++)
@@ -230,7 +276,6 @@ static inline void put(ts_cbuffer *b, int peer, const ts_word *x, size_t n)
     for (size_t i = 0; i < n; i++)
       atomic_store_explicit(&s[i], x[i], memory_order_release);
   }
-  prepare(row_of(b, peer, b->rank, b->epoch + 1));
   b->count.bytes += n * slot_bytes(b->mode);
 }
 
@@ -250,7 +295,7 @@ int ts_cbuffer_send(ts_cbuffer *b, int peer, const ts_word *x, size_t n)
   return 0;
 }
 
-int ts_cbuffer_broadcast(ts_cbuffer *b, const ts_word *x, size_t n)
+static inline int send_all(ts_cbuffer *b, const ts_word *x, size_t n)
 {
   if (!n) return 0;
   TS_TRY(check(b, x, n));
@@ -263,25 +308,28 @@ int ts_cbuffer_broadcast(ts_cbuffer *b, const ts_word *x, size_t n)
   return 0;
 }
 
+int ts_cbuffer_broadcast(ts_cbuffer *b, const ts_word *x, size_t n)
+{
+  return send_all(b, x, n);
+}
+
 /* Take words first..first+n of the peer's message. */
 static inline int take(ts_cbuffer *b, int peer, size_t first, ts_word *x, size_t n)
 {
-  void *row = row_of(b, b->rank, peer, b->epoch);
-  unsigned spins = 0;
+  void *row = b->peers[peer].inward[b->epoch & 1];
+  unsigned looks = 0, spins = 0;
   if (b->mode == TS_CMODE_LL) {
     const slot *s = (const slot *)row + first;
     for (size_t i = 0; i < n; i++)
       while (!get_slot(&s[i], b->epoch, &x[i], b->wide))
-        TS_TRY(idle(b, peer, &spins));
+        if (++looks % TSI_LOOKS == 0) TS_TRY(idle(b, peer, &spins));
   } else {
     plain *s = (plain *)row + first;
-    for (size_t i = 0; i < n; i++)
-      while ((x[i] = atomic_load_explicit(&s[i], memory_order_acquire)) == TS_SENTINEL)
-        TS_TRY(idle(b, peer, &spins));
-    for (size_t i = 0; i < n; i++)
-      atomic_store_explicit(&s[i], TS_SENTINEL, memory_order_relaxed);
+    for (size_t i = 0; (i += get_plain(s + i, x + i, n - i, b->wide)) < n;)
+      if (++looks % TSI_LOOKS == 0) TS_TRY(idle(b, peer, &spins));
+    reset_plain(s, n, b->wide);
   }
-  if (b->known[peer] + 1 < b->epoch) b->known[peer] = b->epoch - 1;
+  if (b->peers[peer].known + 1 < b->epoch) b->peers[peer].known = b->epoch - 1;
   return 0;
 }
 
@@ -299,30 +347,38 @@ int ts_cbuffer_receive_all(ts_cbuffer *b, ts_word *x, size_t stride, const size_
   return 0;
 }
 
-int ts_cbuffer_receive_reduce(ts_cbuffer *b, tsi_combine *combine, const ts_word *own, ts_word *out,
-                              size_t n)
+static inline int reduce_all(ts_cbuffer *b, tsi_combine *combine, const ts_word *own, ts_word *out,
+                             size_t n)
 {
   ts_word sum[TSI_BLOCK], next[TSI_BLOCK];
-  for (size_t first = 0; first < n; first += TSI_BLOCK) {
+  if (b->size == 1 && out != own) memcpy(out, own, n * sizeof *out);
+  for (size_t first = 0; b->size > 1 && first < n; first += TSI_BLOCK) {
     const size_t m = n - first < TSI_BLOCK ? n - first : TSI_BLOCK;
-    for (int peer = 0; peer < b->size; peer++) {
-      ts_word *x = peer ? next : sum;
-      if (peer == b->rank)
-        memcpy(x, own + first, m * sizeof *x);
-      else
-        TS_TRY(take(b, peer, first, x, m));
-      if (peer) combine(sum, next, m);
+    const ts_word *so_far = own + first;
+    if (b->rank) {
+      TS_TRY(take(b, 0, first, sum, m));
+      so_far = sum;
     }
-    memcpy(out + first, sum, m * sizeof *sum);
+    for (int peer = 1; peer < b->size; peer++) {
+      const ts_word *x = peer == b->rank ? own + first : next;
+      ts_word *to = peer == b->size - 1 ? out + first : sum;
+      if (x == next) TS_TRY(take(b, peer, first, next, m));
+      combine(to, so_far, x, m);
+      so_far = to;
+    }
   }
   return 0;
 }
 
+int ts_cbuffer_receive_reduce(ts_cbuffer *b, tsi_combine *combine, const ts_word *own, ts_word *out,
+                              size_t n)
+{
+  return reduce_all(b, combine, own, out, n);
+}
+
 void ts_cbuffer_reset(ts_cbuffer *b, int peer, size_t n)
 {
-  plain *s = row_of(b, b->rank, peer, b->epoch);
-  for (size_t i = 0; b->mode == TS_CMODE_SENTINEL && i < n; i++)
-    atomic_store_explicit(&s[i], TS_SENTINEL, memory_order_relaxed);
+  if (b->mode == TS_CMODE_SENTINEL) reset_plain(b->peers[peer].inward[b->epoch & 1], n, b->wide);
 }
 
 void ts_cbuffer_advance(ts_cbuffer *b)
@@ -330,4 +386,13 @@ void ts_cbuffer_advance(ts_cbuffer *b)
   atomic_store_explicit(&header(b)->rank[b->rank].done, b->epoch, memory_order_release);
   b->epoch++;
   b->count.rounds++;
+}
+
+int ts_cbuffer_round(ts_cbuffer *b, tsi_combine *combine, const ts_word *own, ts_word *out,
+                     size_t n)
+{
+  TS_TRY(send_all(b, own, n));
+  TS_TRY(reduce_all(b, combine, own, out, n));
+  ts_cbuffer_advance(b);
+  return 0;
 }

@@ -29,7 +29,11 @@ typedef enum ts_cmode { TS_CMODE_LL, TS_CMODE_SENTINEL } ts_cmode;
  * NaN, which no arithmetic returns. */
 #define TS_SENTINEL UINT64_C(0xFFF5A3C9FF9A5C3D)
 
-enum { TSI_LINE = 128, TSI_BLOCK = 64 /* words combined at a time */ };
+enum {
+  TSI_LINE = 128,
+  TSI_BLOCK = 64, /* words combined at a time */
+  TSI_LOOKS = 32  /* looks at a slot, in a loop as tight as can be, before anything else */
+};
 
 /** Why a node's collectives ended, kept in the shared memory. */
 typedef enum tsi_cfailure {
@@ -52,6 +56,12 @@ typedef struct ts_ccount {
   uint64_t rounds; /**< synchronisations */
 } ts_ccount;
 
+/** What a rank knows of a peer. */
+typedef struct tsi_cpeer {
+  uint64_t known;               /**< rounds that it is known to have completed */
+  void *outward[2], *inward[2]; /**< its row that we write, ours that it writes, by sub-buffer */
+} tsi_cpeer;
+
 /** A rank's view; all fields are the object's own except `count`, which may be reset. */
 typedef struct ts_cbuffer {
   ts_cmode mode;
@@ -60,7 +70,7 @@ typedef struct ts_cbuffer {
   size_t words; /* of a row */
   size_t row;   /* bytes of a row */
   uint64_t epoch;
-  uint64_t *known; /* [size] rounds that each peer is known to have completed */
+  tsi_cpeer *peers; /* [size] */
   unsigned char *memory;
   tsi_cwait wait;
   double looked; /* when the peers' lives were last looked at [s] */
@@ -102,6 +112,10 @@ int ts_cbuffer_receive_all(ts_cbuffer *b, ts_word *x, size_t stride, const size_
 int ts_cbuffer_receive_reduce(ts_cbuffer *b, tsi_combine *combine, const ts_word *own, ts_word *out,
                               size_t n);
 
+/** A whole round in one call, for speed: broadcast, receive and reduce, advance. */
+int ts_cbuffer_round(ts_cbuffer *b, tsi_combine *combine, const ts_word *own, ts_word *out,
+                     size_t n);
+
 /** Put sentinels back into the first n slots of `peer`'s row (receiving does). */
 void ts_cbuffer_reset(ts_cbuffer *b, int peer, size_t n);
 
@@ -119,7 +133,8 @@ typedef struct tsi_cheader {
 /** End all ranks' calls and say why.  Returns the error code. */
 int tsi_cwait_fail(tsi_cheader *header, const tsi_cwait *wait, tsi_cfailure why, int rank);
 
-/** One more look was in vain (spins counts them): yield, look for failures and deaths at times. */
+/** TSI_LOOKS more looks were in vain (spins counts the calls): yield, look for failures and deaths
+ * at times. */
 int tsi_cwait_idle(tsi_cheader *header, const tsi_cwait *wait, int peer, unsigned *spins,
                    double *looked, int *missed);
 

@@ -84,7 +84,7 @@ static int add(ts_cline *l, line *to, tsi_combine *combine, const ts_word *x, si
       next = x[i];
       if (old != TS_SENTINEL) {
         next = old;
-        combine(&next, &x[i], 1);
+        combine(&next, &next, &x[i], 1);
       }
       if (next == TS_SENTINEL) return refuse(l); /* a sum of integers came to it */
     } while (!atomic_compare_exchange_weak_explicit(&to->word[i], &old, next, memory_order_relaxed,

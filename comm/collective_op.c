@@ -13,13 +13,13 @@ typedef uint64_t __attribute__((may_alias)) word_unsigned; /* integers wrap, as 
 #define MIN(a, b) ((a) < (b) || (a) != (a) ? (a) : (b))
 
 #define COMBINE(name, type, op)                                                    \
-  static void name(ts_word *restrict acc, const ts_word *restrict x, size_t words) \
+  static void name(ts_word *out, const ts_word *a, const ts_word *b, size_t words) \
   {                                                                                \
-    const size_t n = words * (sizeof(uint64_t) / sizeof(type));                    \
-    type *a = (type *)acc;                                                         \
-    const type *b = (const type *)x;                                               \
+    const size_t n = words * (sizeof(ts_word) / sizeof(type));                     \
+    type *to = (type *)out;                                                        \
+    const type *x = (const type *)a, *y = (const type *)b;                         \
     for (size_t i = 0; i < n; i++)                                                 \
-      a[i] = op(a[i], b[i]);                                                       \
+      to[i] = op(x[i], y[i]);                                                      \
   }
 
 COMBINE(sum_double, word_double, SUM)

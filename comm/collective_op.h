@@ -17,8 +17,8 @@ typedef enum ts_cop { TS_COP_SUM, TS_COP_MAX, TS_COP_MIN, TS_COPS } ts_cop;
 /** A word of a message, whatever it holds. */
 typedef uint64_t __attribute__((may_alias)) ts_word;
 
-/** acc[i] = acc[i] op x[i] for the values in `words` words. */
-typedef void tsi_combine(ts_word *acc, const ts_word *x, size_t words);
+/** out[i] = a[i] op b[i] for the values in `words` words; out may be a or b. */
+typedef void tsi_combine(ts_word *out, const ts_word *a, const ts_word *b, size_t words);
 
 /** The loop for a type and an operation, both in range. */
 tsi_combine *tsi_combine_find(ts_ctype type, ts_cop op);

@@ -16,9 +16,7 @@ int tsi_shot_one(ts_cbuffer *b, tsi_combine *combine, const ts_word *in, ts_word
 {
   for (size_t first = 0; first < n; first += b->words) {
     const size_t m = least(n - first, b->words);
-    TS_TRY(ts_cbuffer_broadcast(b, in + first, m));
-    TS_TRY(ts_cbuffer_receive_reduce(b, combine, in + first, out + first, m));
-    ts_cbuffer_advance(b);
+    TS_TRY(ts_cbuffer_round(b, combine, in + first, out + first, m));
   }
   return 0;
 }
