@@ -62,6 +62,7 @@ static ts_cbuffer *buffer_for(ts_collective *c, size_t words)
   switch (ts_collective_choice(c, words * sizeof(ts_word))) {
     case TS_ALGORITHM_SENTINEL_ONE:
     case TS_ALGORITHM_SENTINEL_TWO:
+    case TS_ALGORITHM_MPI:
       return &c->sentinel;
     default:
       return &c->ll;
@@ -115,12 +116,11 @@ static int allreduce_nodes(ts_collective *c, ts_ctype type, ts_cop op, const ts_
   return 0;
 }
 
-static int allreduce_words(ts_collective *c, ts_ctype type, ts_cop op, const ts_word *in,
-                           ts_word *out, size_t n)
+static int allreduce_words(ts_collective *c, ts_algorithm algorithm, ts_ctype type, ts_cop op,
+                           const ts_word *in, ts_word *out, size_t n)
 {
   if (c->nodes > 1) return allreduce_nodes(c, type, op, in, out, n);
-  return tsi_collective_node(c, ts_collective_choice(c, n * sizeof *in), tsi_combine_find(type, op),
-                             in, out, n);
+  return tsi_collective_node(c, algorithm, tsi_combine_find(type, op), in, out, n);
 }
 
 static int allreduce_mpi(ts_collective *c, ts_ctype type, ts_cop op, const void *in, void *out,
@@ -153,11 +153,12 @@ static size_t piece(size_t n, size_t first)
 int ts_collective_allreduce(ts_collective *c, ts_ctype type, ts_cop op, const void *in, void *out,
                             size_t n)
 {
-  if (c->algorithm == TS_ALGORITHM_MPI) return allreduce_mpi(c, type, op, in, out, n);
-  if (type != TS_CTYPE_FLOAT) return allreduce_words(c, type, op, in, out, n);
+  const ts_algorithm algorithm = ts_collective_choice(c, n * tsi_ctype_size(type));
+  if (algorithm == TS_ALGORITHM_MPI) return allreduce_mpi(c, type, op, in, out, n);
+  if (type != TS_CTYPE_FLOAT) return allreduce_words(c, algorithm, type, op, in, out, n);
   for (size_t first = 0; first < n; first += 2 * TSI_STAGE) {
     const size_t m = piece(n, first), words = stage_in(c->stage, (const float *)in + first, m);
-    TS_TRY(allreduce_words(c, type, op, c->stage, c->stage, words));
+    TS_TRY(allreduce_words(c, algorithm, type, op, c->stage, c->stage, words));
     memcpy((float *)out + first, c->stage, m * sizeof(float));
   }
   return 0;

@@ -5,7 +5,8 @@
  * docs/collectives.md for what the algorithms cost and which one is taken when.
  *
  * Sums are taken in the order of the ranks: the bits are the same on all ranks and in all runs, for
- * every algorithm but `ll128`, which is non-deterministic, and `mpi`, whose order is MPI's.
+ * every algorithm but `ll128`, which is non-deterministic, and `mpi` (by default taken above 32
+ * kB), whose order is MPI's.
  *
  * A rank that ends while others wait for it is noticed within five seconds; their calls then fail
  * with TS_ERR_MPI.  After any failure the object is broken and only good for destruction. */

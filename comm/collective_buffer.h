@@ -31,8 +31,8 @@ typedef enum ts_cmode { TS_CMODE_LL, TS_CMODE_SENTINEL } ts_cmode;
 
 enum {
   TSI_LINE = 128,
-  TSI_BLOCK = 64, /* words combined at a time */
-  TSI_LOOKS = 32  /* looks at a slot, in a loop as tight as can be, before anything else */
+  TSI_BLOCK = 256, /* words combined at a time */
+  TSI_LOOKS = 32   /* looks at a slot, in a loop as tight as can be, before anything else */
 };
 
 /** Why a node's collectives ended, kept in the shared memory. */

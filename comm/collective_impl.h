@@ -10,7 +10,7 @@
 
 enum { TSI_SIZES = 26 /* powers of two that the table tells apart: up to 32 MB */ };
 
-enum { TSI_STAGE = 8192 /* words of a float array that are staged at a time */ };
+enum { TSI_STAGE = 4096 /* words of a float array that are staged at a time */ };
 enum { TSI_GATHER = 512 /* words that leaders exchange and sum in node order */ };
 
 struct ts_collective {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 dist_man_MANS += docs/tessera.1
 EXTRA_DIST += docs/building.md
+EXTRA_DIST += docs/collectives.md
 EXTRA_DIST += docs/files.md
 EXTRA_DIST += docs/job-file.md
 EXTRA_DIST += docs/model-files.md
