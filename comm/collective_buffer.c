@@ -272,9 +272,7 @@ static inline void put(ts_cbuffer *b, int peer, const ts_word *x, size_t n)
     for (size_t i = 0; i < n; i++)
       put_slot(&s[i], x[i], b->epoch, b->wide);
   } else {
-    plain *s = row;
-    for (size_t i = 0; i < n; i++)
-      atomic_store_explicit(&s[i], x[i], memory_order_release);
+    put_plain(row, x, n, b->wide);
   }
   b->count.bytes += n * slot_bytes(b->mode);
 }

@@ -146,6 +146,54 @@ static void everything(ts_collective *c)
   }
 }
 
+/* What the code counts is what docs/collectives.md says: bytes sent and synchronisations. */
+static void count(ts_collective *c)
+{
+  const uint64_t n = (uint64_t)size, m = n * 1920;
+  const uint64_t sent[TS_ALGORITHMS] = {
+      0,           2 * (n - 1) * m,     4 * (n - 1) * m / n,
+      (n - 1) * m, 2 * (n - 1) * m / n, (n - 1) * m / n * 16 / 15};
+  const uint64_t rounds[TS_ALGORITHMS] = {0, (m / 8 + 511) / 512, 2, (m / 8 + 511) / 512, 2, 1};
+  for (int a = TS_ALGORITHM_LL_ONE; a < TS_ALGORITHM_MPI; a++) {
+    ts_collective_choose(c, (ts_algorithm)a);
+    ts_collective_count(c, true);
+    MUST(!ts_collective_allreduce(c, TS_CTYPE_DOUBLE, TS_COP_SUM, out, out, m / 8));
+    const ts_ccount counted = ts_collective_count(c, true);
+    MUST(counted.bytes == sent[a]);
+    MUST(counted.rounds == rounds[a]);
+  }
+}
+
+/* A table that the job gives, and what is none. */
+static void tables(void)
+{
+  static const char *const bad[] = {"",
+                                    "8",
+                                    "8:ll",
+                                    "8:ll-one-shot",
+                                    "64:ll128,8:ll128,mpi",
+                                    "8:ll128,auto",
+                                    "8:ll128,,mpi",
+                                    "mpi,",
+                                    "-8:ll128,mpi"};
+  ts_collective_params params;
+  ts_collective *c = NULL;
+  ts_collective_params_init(&params);
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    params.table = bad[i];
+    MUST(ts_collective_create(ts_world_comm(world), &params, &c) == TS_ERR_ARG);
+    MUST(!c);
+  }
+  params.table = "64:ll-one-shot,4096:sentinel-two-shot,ll128";
+  MUST(!ts_collective_create(ts_world_comm(world), &params, &c));
+  MUST(ts_collective_choice(c, 8) == TS_ALGORITHM_LL_ONE);
+  MUST(ts_collective_choice(c, 64) == TS_ALGORITHM_LL_ONE);
+  MUST(ts_collective_choice(c, 65) == TS_ALGORITHM_SENTINEL_TWO);
+  MUST(ts_collective_choice(c, 4096) == TS_ALGORITHM_SENTINEL_TWO);
+  MUST(ts_collective_choice(c, 1 << 30) == TS_ALGORITHM_LL128);
+  ts_collective_destroy(&c);
+}
+
 /* One rank passes the sentinel: it fails everywhere, soon, and again. */
 static void refuse_sentinel(ts_collective *c)
 {
@@ -192,6 +240,10 @@ int main(int argc, char **argv)
     die(c);
   else
     everything(c);
+  if (argc <= 2 && !node) {
+    count(c);
+    tables();
+  }
   ts_collective_destroy(&c);
   ts_world_destroy(&world);
   return 0;
