@@ -9,7 +9,7 @@
  *   motion    velocities, forces, masses   (one handle per tile, several arrays)
  *   edges     ts_edge_arrays               what changes on every step for a tile's edges
  *   h, dh     real [R,A,C]                 features and gradients
- *   q, dq     real [A,d,H]
+ *   q, dq     real [A,d,H], then [R,A,D] where a score sees directions
  *   kv, dkv   real [A,d,H] then [R,A,C]    keys and values
  *   saved     ts_saved_layout
  *   sum       real [3,R,A,C] or [R,A,C]    aggregate, and its gradient in backward
@@ -69,10 +69,11 @@ typedef struct ts_edge_arrays {
 /** Where the arrays are in a block at `base` (NULL: only the size).  \return bytes. */
 size_t ts_edge_layout(const ts_model *model, int edges, void *base, ts_edge_arrays *out);
 
-/** The shortest edge that a geometry task saw. */
+/** What a geometry task saw. */
 typedef struct ts_closest {
-  double r;
+  double r; /**< the shortest edge [Å] */
   int64_t edge;
+  int bounded; /**< receivers with more active senders than max_neighbors */
 } ts_closest;
 
 /** Distances, active flags and radial data of a tile's edges; clears grad.

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "codelets/glue.h"
+#include "neighbor/nearest.h"
 
 struct geometry_args {
   tsi_layer_args model;
@@ -27,6 +28,11 @@ static void geometry_cpu(void *buffers[], void *cl_arg)
   ts_edge_layout(m, tile->edges, tsi_buffer(buffers, 0), &at);
   ts_edges_measure(a->set, a->x, tile->first, tile->first + tile->n, p->lower, p->cutoff,
                    at.geometry, at.active, &a->closest->r, &a->closest->edge);
+  a->closest->bounded = 0;
+  for (int i = 0; i < tile->n && p->most; i++)
+    a->closest->bounded +=
+        ts_nearest_keep(tile->row[i + 1] - tile->row[i], at.geometry + 4 * (size_t)tile->row[i],
+                        p->most, at.active + tile->row[i]);
   m->kernels->edge(p, tile->edges, at.geometry, at.active, a->pair, at.node, at.edge);
   memset(tsi_buffer(buffers, 1), 0, (size_t)tile->edges * 4 * m->real_size);
 }

@@ -45,7 +45,9 @@ static int log_memory(const ts_job *job, const ts_system *system, const ts_model
     ts_edges *set = NULL;
     TS_TRY(ts_step_edges(&step, system, s, &set));
     edges[s] = (double)set->count / (double)system->n;
+    const int failed = ts_step_check_bound(&step, system, s, set);
     ts_edges_destroy(&set);
+    TS_TRY(failed);
   }
   tsi_setup_log_edges(model, step.skin, edges);
   tsi_setup_log_memory(model, ts_step_memory(&step, system->n, edges));

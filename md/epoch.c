@@ -9,6 +9,7 @@
 
 #include "codelets/glue.h"
 #include "md/step_impl.h"
+#include "neighbor/nearest.h"
 #include "runtime/error.h"
 #include "runtime/log.h"
 
@@ -52,12 +53,12 @@ static void carve_layers(ts_step *s, carver *c, int t)
     carve(c, feature, &d->h[l]);
   if (cluster) carve(c, feature, &d->between);
   for (int l = 0; l < s->layers; l++) {
-    carve(c, heads, &d->q[l]);
+    carve(c, ts_query_bytes(s->model, p), &d->q[l]);
     carve(c, heads + feature, &d->kv[l]);
     carve(c, ts_saved_layout(s->model, p, d->keep, NULL, NULL), &d->saved[l]);
   }
   carve(c, s->first_order ? 3 * feature : feature, &d->sum);
-  carve(c, heads, &d->dq);
+  carve(c, ts_query_bytes(s->model, p), &d->dq);
   carve(c, heads + feature, &d->dkv);
   carve(c, feature, &d->dh);
   if (cluster) carve(c, feature, &d->dshort);
@@ -205,6 +206,30 @@ int ts_step_edges(const ts_step_params *params, const ts_system *system, int sta
   const int status = ts_edges_build(&system->cell, system->n, (const double(*)[3])system->x,
                                     system->gid, &search, out);
   free(excluded);
+  return status;
+}
+
+int ts_step_check_bound(const ts_step_params *params, const ts_system *system, int stage,
+                        const ts_edges *edges)
+{
+  const ts_stage_desc *d = &params->model->desc.stage[stage];
+  double *geometry = NULL;
+  uint8_t *active = NULL;
+  int64_t bounded = 0;
+  int status;
+  if (!d->max_neighbors) return 0;
+  TS_TRY_GOTO(status, TSI_NEW(geometry, 4 * edges->count), done);
+  TS_TRY_GOTO(status, TSI_NEW(active, edges->count), done);
+  ts_edges_measure(edges, (const double(*)[3])system->x, 0, edges->n, d->lower, d->cutoff, geometry,
+                   active, NULL, NULL);
+  for (ts_lidx i = 0; i < edges->n; i++)
+    bounded +=
+        ts_nearest_keep((int)(edges->row[i + 1] - edges->row[i]), geometry + 4 * edges->row[i],
+                        d->max_neighbors, active + edges->row[i]);
+  if (bounded) tsi_step_log_bound(d, bounded, edges->n);
+done:
+  free(geometry);
+  free(active);
   return status;
 }
 

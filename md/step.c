@@ -12,6 +12,7 @@
 #include "codelets/glue.h"
 #include "md/step_impl.h"
 #include "runtime/error.h"
+#include "runtime/log.h"
 
 /* Two atoms closer than this are a broken structure, not a configuration [Å]. */
 static const double OVERLAP = 0.1;
@@ -344,9 +345,31 @@ void ts_step_destroy(ts_step **step)
   *step = NULL;
 }
 
+void tsi_step_log_bound(const ts_stage_desc *stage, int64_t bounded, int64_t atoms)
+{
+  ts_log(TS_LOG_WARNING,
+         "%lld of %lld atoms have more than max_neighbors = %d senders within %g Å: only the "
+         "nearest count, and the energy is discontinuous where they change",
+         (long long)bounded, (long long)atoms, stage->max_neighbors, stage->cutoff);
+}
+
+/* Once a run, at the first step that it concerns. */
+static void log_bound(ts_step *s)
+{
+  for (int k = 0; k < s->model->desc.nstages && !s->bound_said; k++) {
+    int64_t bounded = 0;
+    for (int t = 0; t < s->ntiles; t++)
+      bounded += s->closest[k * s->ntiles + t].bounded;
+    if (!bounded) continue;
+    tsi_step_log_bound(&s->model->desc.stage[k], bounded, s->system->n);
+    s->bound_said = true;
+  }
+}
+
 static int forces(ts_step *s, ts_partial *total)
 {
   TS_TRY(run(s, true));
+  log_bound(s);
   s->stats.evaluations++;
   ts_partial_clear(total);
   for (int t = 0; t < s->ntiles; t++)

@@ -106,6 +106,13 @@ ts_step_stats ts_step_statistics(const ts_step *step);
 int ts_step_edges(const ts_step_params *params, const ts_system *system, int stage,
                   ts_edges **out);
 
+/** Say in the log how many atoms a stage's max_neighbors concerns at the present positions.
+ * Not collective.
+ * \param [in] edges  As ts_step_edges has them.
+ * \return 0 or TS_ERR_MEMORY. */
+int ts_step_check_bound(const ts_step_params *params, const ts_system *system, int stage,
+                        const ts_edges *edges);
+
 /** Bytes of a step's arrays, for n atoms with edges[stage] candidate edges each. */
 size_t ts_step_memory(const ts_step_params *params, ts_lidx n, const double *edges);
 

@@ -29,6 +29,7 @@ struct ts_step {
   ts_shape shape;
   int layers, ntiles;
   bool first_order; /**< some layer is */
+  bool bound_said;  /**< the log has the line about max_neighbors */
 
   double (*f)[3];
   double (*virial)[9];
@@ -67,6 +68,9 @@ int tsi_epoch_atoms_create(ts_step *step);
 /** Begin an epoch at the present positions: wrap; with `sort` also reorder along the curve; build
  * edges, tiles and the arrays on edges.  The programs are gone when it returns. */
 int tsi_epoch_begin(ts_step *step, bool sort);
+
+/** The line of the log about atoms with more senders than max_neighbors. */
+void tsi_step_log_bound(const ts_stage_desc *stage, int64_t bounded, int64_t atoms);
 
 void tsi_epoch_destroy(ts_step *step);
 

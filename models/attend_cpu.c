@@ -105,5 +105,9 @@ static TS_INLINE void attend(const ts_shape *s, const ts_layer *w, const ts_edge
 void TS_K(attend)(const ts_shape *s, const ts_layer *w, const ts_edge_block *b, const void *q,
                   const void *const *kv, const ts_saved *saved, void *aggregate, void *scratch)
 {
-  TS_SIZED(s, attend(sized, w, b, q, kv, saved, aggregate, scratch));
+  if (ts_layer_is_plain(w)) {
+    TS_SIZED(s, attend(sized, w, b, q, kv, saved, aggregate, scratch));
+  } else {
+    TS_K(form)(s, w, b, q, kv, aggregate, scratch);
+  }
 }

@@ -168,6 +168,70 @@ static TS_INLINE int largest_degree(const ts_edge_block *b)
   return most;
 }
 
+/* z [H] = sums of a [C] over each head's channels, c mod H. */
+static TS_INLINE void fold_heads(int H, int C, const real *TS_RESTRICT a, real *TS_RESTRICT z)
+{
+  TS_SIMD
+  for (int h = 0; h < H; h++) {
+    real sum = a[h];
+    for (int c = H; c < C; c += H)
+      sum += a[c + h];
+    z[h] = sum;
+  }
+}
+
+/* a [C] = sum over rows of x [R,C] v. */
+static TS_INLINE void dot_rows(int R, int C, size_t stride, const real *TS_RESTRICT x,
+                               const real *TS_RESTRICT v, real *TS_RESTRICT a)
+{
+  TS_SIMD
+  for (int c = 0; c < C; c++) {
+    real sum = 0;
+    for (int r = 0; r < R; r++)
+      sum += x[r * C + c] * v[(size_t)r * stride + (size_t)c];
+    a[c] = sum;
+  }
+}
+
+/* Per edge of one receiver, all [H]: what the second pass of backward reads.  With alpha the weight
+ * of a value, share is alpha / (weight env). */
+enum { GATE, WEIGHT, DOT, SHARE, DALPHA, PARTS };
+
+/* dalpha [H] of one edge from the gradient of the aggregate (local [rows,C]); first order also
+ * adds to du [3]. */
+static TS_INLINE void alpha_back(const ts_shape *s, const ts_layer *w, const real *dsum,
+                                 const sender *from, const real *edge, real *part, real *z,
+                                 real *du)
+{
+  const int H = s->heads, C = s->channels, R = s->rows;
+  const size_t stride = (size_t)s->atoms * (size_t)C;
+  real *dalpha = part + DALPHA * H;
+  if (w->order == TS_ORDER_ZERO) {
+    dot_rows(R, C, stride, dsum, from->v, z);
+    fold_heads(H, C, z, dalpha);
+    return;
+  }
+  const real *u = edge + TS_EDGE_U;
+  const real env = edge[TS_EDGE_ENV], ux = u[0], uy = u[1], uz = u[2];
+  real x = 0, y = 0, dz = 0;
+  real *a = z + 3 * H;
+  for (int k = 0; k < 3; k++) {
+    dot_rows(R, C, stride, dsum + k * R * C, from->v, a);
+    fold_heads(H, C, a, z + k * H);
+  }
+#pragma omp simd reduction(+ : x, y, dz)
+  for (int h = 0; h < H; h++) {
+    const real alpha = part[SHARE * H + h] * part[WEIGHT * H + h] * env;
+    x += alpha * z[h];
+    y += alpha * z[H + h];
+    dz += alpha * z[2 * H + h];
+    dalpha[h] = ux * z[h] + uy * z[H + h] + uz * z[2 * H + h];
+  }
+  du[0] += x;
+  du[1] += y;
+  du[2] += dz;
+}
+
 /* Zero the rows of atoms that are not there, in [rows,A,width]. */
 static TS_INLINE void clear_padding(int rows, int A, int n, int width, real *x)
 {

@@ -107,17 +107,6 @@ static int check_keys(const scope *s, const char *const *known)
   return 0;
 }
 
-/* Forms of the published code that another version may compute; absent means the usual one. */
-static int check_form(const scope *s, const char *key, const char *usual)
-{
-  const ts_json_node *node = ts_json_member(s->object, key);
-  if (!node || ts_json_node_kind(node) == TS_JSON_NULL) return 0;
-  if (usual && ts_json_node_kind(node) == TS_JSON_STRING && !strcmp(ts_json_string(node), usual))
-    return 0;
-  return refuse(s, key, node, TS_ERR_UNSUPPORTED, "this version supports only %s%s%s",
-                usual ? "\"" : "models without it", usual ? usual : "", usual ? "\"" : "");
-}
-
 /* ---- stages ---------------------------------------------------------------------------------- */
 
 static const char *const order_names[] = {"zero", "first", NULL};
@@ -125,6 +114,9 @@ static const char *const envelope_names[] = {"poly", "bell", NULL};
 static const char *const merge_names[] = {"cluster", "chain", NULL};
 static const char *const floor_names[] = {"max", "absolute", NULL};
 static const char *const unit_names[] = {"eV", "kcal/mol", NULL};
+static const char *const score_names[] = {"qk", "qkdot", "qkdots", NULL};
+static const char *const weighting_names[] = {"softmax", "softplus", "sigmoid", NULL};
+static const char *const head_names[] = {"mlp", "sphere", NULL};
 
 static int read_orders(const scope *s, ts_stage_desc *stage)
 {
@@ -160,6 +152,14 @@ static int read_excluded(const scope *s, ts_stage_desc *stage)
   return 0;
 }
 
+/* Absent or null: no bound. */
+static int read_most(const scope *s, ts_stage_desc *stage)
+{
+  const ts_json_node *node = ts_json_member(s->object, "max_neighbors");
+  if (!node || ts_json_node_kind(node) == TS_JSON_NULL) return 0;
+  return read_int(s, "max_neighbors", 1, TS_MAX_NEIGHBORS, &stage->max_neighbors);
+}
+
 static int read_stage(scope *s, ts_stage_desc *stage)
 {
   static const char *const known[] = {"cutoff",          "lower",         "envelope", "orders",
@@ -168,7 +168,6 @@ static int read_stage(scope *s, ts_stage_desc *stage)
   if (ts_json_node_kind(s->object) != TS_JSON_OBJECT)
     return tsi_fail(TS_ERR_INPUT, "%s: %s expected an object", s->origin, s->place);
   TS_TRY(check_keys(s, known));
-  TS_TRY(check_form(s, "max_neighbors", NULL));
   TS_TRY(read_number(s, "cutoff", 0.1, 100.0, &stage->cutoff));
   TS_TRY(read_number(s, "lower", 0.0, 100.0, &stage->lower));
   if (stage->lower >= stage->cutoff)
@@ -177,6 +176,7 @@ static int read_stage(scope *s, ts_stage_desc *stage)
   TS_TRY(read_choice(s, "envelope", envelope_names, -1, &envelope));
   stage->envelope = (ts_envelope)envelope;
   TS_TRY(read_orders(s, stage));
+  TS_TRY(read_most(s, stage));
   return read_excluded(s, stage);
 }
 
@@ -343,11 +343,8 @@ static int read_model(const scope *s, ts_model_desc *desc)
                                       "cg_first_order", "softmax_floor", "score",
                                       "weighting",      "head_kind",     "reference_energies",
                                       "energy_unit",    "note",          NULL};
-  int floor;
+  int floor, score, weighting, head;
   TS_TRY(check_keys(s, known));
-  TS_TRY(check_form(s, "score", "qk"));
-  TS_TRY(check_form(s, "weighting", "softmax"));
-  TS_TRY(check_form(s, "head_kind", "mlp"));
   TS_TRY(read_widths(s, desc));
   TS_TRY(read_number(s, "average_degree", 1e-3, 1e6, &desc->average_degree));
   TS_TRY(read_number(s, "silu_scale", -1e3, 1e3, &desc->silu_scale));
@@ -356,6 +353,12 @@ static int read_model(const scope *s, ts_model_desc *desc)
   TS_TRY(read_stages(s, desc));
   TS_TRY(read_choice(s, "softmax_floor", floor_names, 0, &floor));
   desc->floor = floor ? TS_FLOOR_ABSOLUTE : TS_FLOOR_MAX;
+  TS_TRY(read_choice(s, "score", score_names, TS_SCORE_QK, &score));
+  TS_TRY(read_choice(s, "weighting", weighting_names, TS_WEIGHTING_SOFTMAX, &weighting));
+  TS_TRY(read_choice(s, "head_kind", head_names, TS_HEAD_MLP, &head));
+  desc->score = (ts_score)score;
+  desc->weighting = (ts_weighting)weighting;
+  desc->head_kind = (ts_head_kind)head;
   TS_TRY(read_energies(s, desc));
   return check_blocks(s, desc);
 }
@@ -387,6 +390,7 @@ static void put_stage(ts_json_writer *json, const ts_stage_desc *stage)
   for (int z = 0; z < TS_MAX_ELEMENT; ++z)
     if (stage->excluded[z]) ts_json_put_int(json, NULL, z);
   ts_json_close(json);
+  if (stage->max_neighbors) ts_json_put_int(json, "max_neighbors", stage->max_neighbors);
   ts_json_close(json);
 }
 
@@ -421,6 +425,9 @@ static void put_model(ts_json_writer *json, const ts_model_desc *desc)
   if (desc->merge != TS_MERGE_NONE)
     ts_json_put_string(json, "merge", merge_names[desc->merge == TS_MERGE_CHAIN]);
   ts_json_put_string(json, "softmax_floor", floor_names[desc->floor]);
+  if (desc->score) ts_json_put_string(json, "score", score_names[desc->score]);
+  if (desc->weighting) ts_json_put_string(json, "weighting", weighting_names[desc->weighting]);
+  if (desc->head_kind) ts_json_put_string(json, "head_kind", head_names[desc->head_kind]);
   put_energies(json, desc);
   ts_json_put_string(json, "note", desc->note);
 }

@@ -14,14 +14,25 @@
 enum {
   TS_MAX_LAYERS = 16, /* per stage */
   TS_MAX_STAGES = 2,
-  TS_MAX_ELEMENT = 128, /* atomic numbers are 0 <= Z < 128 */
-  TS_LMAX = 2           /* highest degree; the only one supported now */
+  TS_MAX_ELEMENT = 128,    /* atomic numbers are 0 <= Z < 128 */
+  TS_MAX_NEIGHBORS = 1024, /* of a stage that bounds them */
+  TS_SPHERE_POINTS = 18,   /* directions of the sphere head */
+  TS_LMAX = 2              /* highest degree; the only one supported now */
 };
 
 typedef enum ts_order { TS_ORDER_ZERO, TS_ORDER_FIRST } ts_order;
 typedef enum ts_envelope { TS_ENVELOPE_POLY, TS_ENVELOPE_BELL } ts_envelope;
 typedef enum ts_merge { TS_MERGE_NONE, TS_MERGE_CLUSTER, TS_MERGE_CHAIN } ts_merge;
 typedef enum ts_softmax_floor { TS_FLOOR_MAX, TS_FLOOR_ABSOLUTE } ts_softmax_floor;
+/* What multiplies q.k: a function of the distance; or one that sees the receiver's features along
+ * the edge, through a linear map ("qkdot") or a small network ("qkdots"). */
+typedef enum ts_score { TS_SCORE_QK, TS_SCORE_QKDOT, TS_SCORE_QKDOTS } ts_score;
+typedef enum ts_weighting {
+  TS_WEIGHTING_SOFTMAX,
+  TS_WEIGHTING_SOFTPLUS,
+  TS_WEIGHTING_SIGMOID
+} ts_weighting;
+typedef enum ts_head_kind { TS_HEAD_MLP, TS_HEAD_SPHERE } ts_head_kind;
 
 /** Layers that share a cutoff, and with it one edge set. */
 typedef struct ts_stage_desc {
@@ -31,6 +42,7 @@ typedef struct ts_stage_desc {
   int nlayers; /* 1..TS_MAX_LAYERS */
   ts_order order[TS_MAX_LAYERS];
   bool excluded[TS_MAX_ELEMENT]; /* elements that do not send */
+  int max_neighbors; /* only the nearest so many active senders of a receiver count; 0: all */
 } ts_stage_desc;
 
 typedef struct ts_model_desc {
@@ -47,6 +59,9 @@ typedef struct ts_model_desc {
   ts_stage_desc stage[TS_MAX_STAGES];
   ts_merge merge; /* TS_MERGE_NONE exactly when nstages is 1 */
   ts_softmax_floor floor;
+  ts_score score;
+  ts_weighting weighting;
+  ts_head_kind head_kind;
   double reference_energy[TS_MAX_ELEMENT]; /* [eV] added per atom; 0 where absent */
   double energy_unit;                      /* [eV] per unit of the model's own output */
   char note[256];

@@ -47,7 +47,7 @@ void TS_K(edge)(const ts_edge_params *p, int64_t count, const double *geometry,
     out[TS_EDGE_DENV] = (real)denv;
     for (int k = 0; k < 3; k++)
       out[TS_EDGE_U + k] = (real)g[k];
-    out[TS_EDGE_U + 3] = 0;
+    out[TS_EDGE_R] = (real)g[3];
   }
 }
 
@@ -67,34 +67,6 @@ void TS_K(edge_force)(int64_t count, const double *geometry, const uint8_t *acti
     for (int k = 0; k < 3; k++)
       out[k] = (double)g[3] * u[k] + (g[k] - along * u[k]) / u[3];
   }
-}
-
-#define SQRT3 ((real)1.7320508075688772)
-#define SQRT5 ((real)2.23606797749979)
-#define SQRT15 ((real)3.872983346207417)
-
-/* Real spherical harmonics up to degree 2, |Y_l|^2 = 2l+1, y the polar axis. */
-static void spherical(const real *u, real *Y)
-{
-  const real x = u[0], y = u[1], z = u[2];
-  Y[0] = 1;
-  Y[1] = SQRT3 * x;
-  Y[2] = SQRT3 * y;
-  Y[3] = SQRT3 * z;
-  Y[4] = SQRT15 * x * z;
-  Y[5] = SQRT15 * x * y;
-  Y[6] = SQRT5 * (y * y - (x * x + z * z) / 2);
-  Y[7] = SQRT15 * y * z;
-  Y[8] = SQRT15 / 2 * (z * z - x * x);
-}
-
-/* du += d(Y.dY)/du of the same polynomials. */
-static void spherical_back(const real *u, const real *dY, real *du)
-{
-  const real x = u[0], y = u[1], z = u[2];
-  du[0] += SQRT3 * dY[1] + SQRT15 * (z * dY[4] + y * dY[5] - x * dY[8]) - SQRT5 * x * dY[6];
-  du[1] += SQRT3 * dY[2] + SQRT15 * (x * dY[5] + z * dY[7]) + SQRT5 * 2 * y * dY[6];
-  du[2] += SQRT3 * dY[3] + SQRT15 * (x * dY[4] + y * dY[7] + z * dY[8]) - SQRT5 * z * dY[6];
 }
 
 static TS_INLINE void embed(const ts_shape *s, double average_degree, const void *table_,

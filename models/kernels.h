@@ -9,6 +9,8 @@
  *   A  rows of a tile (the last tile is padded)   n  atoms really in it, n <= A
  *   C channels, H heads, d head_dim, L lmax, R = (L+1)^2 rows of a feature
  *   F = H d / 2 hidden width of an invariant map, W = H head_channels (first order)
+ *   D  channels of the map whose values along the edge a score sees: 0 for score "qk", K or
+ *      H/(L+1) + 1 for the others; M of its D (L+1) invariants are used (K (L+1), or H)
  *   E  candidate edges whose receiver is in the tile (superset; inactive ones are skipped)
  * A feature is [R,A,C]: rows outermost, so that each degree is one dense matrix.
  * Heads are innermost in queries and keys, [A,d,H], so that every per-head loop is a vector loop.
@@ -31,6 +33,7 @@ typedef struct ts_shape {
   int rows;     /* R */
   int hidden;   /* F */
   int wide;     /* W */
+  int directed; /* D: width of the receiver's features that a score sees along the edge, or 0 */
 } ts_shape;
 
 /** An equivariant layer norm. weight real [L+1,C], bias real [C] (degree 0). */
@@ -55,26 +58,39 @@ typedef struct ts_invariant {
 typedef struct ts_layer {
   ts_order order;
   ts_softmax_floor floor;
+  ts_score score;
+  ts_weighting weighting;
   ts_norm norm_1, norm_ffn;
   const void *system;          /* real [C] added after norm_1, or NULL (charge and multiplicity) */
   ts_so3 pairs;                /* C -> 4F: query a, query b, key a, key b; bias real [4F] */
   ts_invariant map[2];         /* query, key */
   ts_so3 value;                /* C -> C */
+  ts_so3 directed;             /* C -> D, for the scores that see the edge's direction */
+  ts_invariant gate_map;       /* and their gate: M -> H ("qkdot": first alone), H -> H -> H */
   ts_matrix path[TS_LMAX + 1]; /* first order: (paths of l3) C -> W, carries 1/sqrt(paths) */
   ts_so3 out;                  /* proj_zero C -> C, or proj_first W -> C */
   ts_so3 ffn_1, ffn_2;         /* C -> C */
   ts_matrix gate;              /* C -> (L+1) C */
   void *gate_bias;             /* real [(L+1) C] */
   double silu_scale, sigmoid_scale;
-  const void *table; /* real [pairs*nodes, 2H] radial coefficients: gate | weight */
+  const void *table; /* real [pairs*nodes, .] radial coefficients: gate | weight, 2H; scores that
+                      * see the direction: weight | factors of the invariants, H+M */
 } ts_layer;
+
+/** The published default, which has kernels of its own. */
+static inline bool ts_layer_is_plain(const ts_layer *w)
+{
+  return w->score == TS_SCORE_QK && w->weighting == TS_WEIGHTING_SOFTMAX;
+}
 
 /** The energy head and the joining of the stages. */
 typedef struct ts_head {
+  ts_head_kind kind;
   ts_merge merge;
-  ts_norm norm;      /* norm_final, or norm_cluster */
-  ts_matrix join[2]; /* cluster: rows of final_linear degree 0 for h and for g; C -> C */
-  void *join_bias;
+  ts_norm norm;     /* norm_final, or norm_cluster */
+  ts_so3 join[2];   /* cluster: the rows of final_linear for h and for g, C -> C; a bias in the
+                     * first; degree 0 alone unless the head is a sphere's */
+  void *directions; /* real [TS_SPHERE_POINTS,R], sphere: harmonics of its directions */
   ts_matrix mlp[2];
   void *mlp_bias[2];
   void *last; /* real [C] */
@@ -88,6 +104,7 @@ enum {
   TS_EDGE_ENV = 12,  /* envelope */
   TS_EDGE_DENV = 13, /* its slope [1/Å] */
   TS_EDGE_U = 14,    /* unit vector x_i - x_j over r */
+  TS_EDGE_R = 17,    /* distance [Å] */
   TS_EDGE_REALS = 18
 };
 
@@ -125,6 +142,7 @@ typedef struct ts_edge_params {
   double cutoff, lower, step; /* [Å] */
   int nodes;                  /* rows of a pair's table */
   ts_envelope envelope;
+  int most; /* the stage's max_neighbors; 0: all */
 } ts_edge_params;
 
 typedef struct ts_kernels {
@@ -144,7 +162,7 @@ typedef struct ts_kernels {
   void (*embed_back)(const ts_shape *s, double average_degree, const void *table,
                      const ts_edge_block *b, const void *dh, void *grad, void *scratch);
 
-  /** q [A,d,H], kv = k [A,d,H] then v [R,A,C], from h [R,A,C]. */
+  /** q [A,d,H] (then, where D > 0, [R,A,D]), kv = k [A,d,H] then v [R,A,C], from h [R,A,C]. */
   void (*project)(const ts_shape *s, const ts_layer *w, const void *h, void *q, void *kv,
                   const ts_saved *saved, void *scratch);
   /** dh [R,A,C] += from dq and dkv (shapes of q and kv). */

@@ -27,6 +27,11 @@ void TS_K(attend_send_back)(const ts_shape *s, const ts_layer *w, const ts_sende
                             const void *const *q, const void *const *daggregate,
                             const void *const *share, const void *const *active,
                             const void *const *edges, void *dkv, void *scratch);
+void TS_K(form)(const ts_shape *s, const ts_layer *w, const ts_edge_block *b, const void *q,
+                const void *const *kv, void *aggregate, void *scratch);
+void TS_K(form_back)(const ts_shape *s, const ts_layer *w, const ts_edge_block *b, const void *q,
+                     const void *const *kv, const void *daggregate, void *dq, void *share,
+                     void *grad, void *scratch);
 void TS_K(update)(const ts_shape *s, const ts_layer *w, const void *h, const void *aggregate,
                   const ts_saved *saved, void *h_out, void *scratch);
 void TS_K(update_back)(const ts_shape *s, const ts_layer *w, const ts_saved *saved, void *dh,
@@ -56,7 +61,8 @@ static TS_INLINE bool shape_fits(const ts_shape *s, int heads, int head_dim, int
                     .lmax = TS_LMAX,
                     .rows = (TS_LMAX + 1) * (TS_LMAX + 1),
                     .hidden = heads * head_dim / 2,
-                    .wide = s->wide};
+                    .wide = s->wide,
+                    .directed = s->directed};
   return true;
 }
 
@@ -100,6 +106,90 @@ static inline void so3_backward(const ts_shape *s, const ts_so3 *w, const real *
   for (int l = 0; l <= s->lmax; l++)
     ts_matrix_backward(&w->degree[l], (2 * l + 1) * A, dy + (size_t)(l * l * A) * (size_t)out, out,
                        beta, dx + (size_t)(l * l * A) * (size_t)in, in);
+}
+
+/* Mean and 1/deviation of x [F]. */
+static inline void layer_statistics(int F, const real *TS_RESTRICT x, real *mean, real *inverse)
+{
+  real sum = 0, square = 0;
+#pragma omp simd reduction(+ : sum)
+  for (int f = 0; f < F; f++)
+    sum += x[f];
+  const real m = sum / (real)F;
+#pragma omp simd reduction(+ : square)
+  for (int f = 0; f < F; f++)
+    square += (x[f] - m) * (x[f] - m);
+  *mean = m;
+  *inverse = (real)1 / (real)sqrt(square / (real)F + (real)1e-5);
+}
+
+/* y = SiLU(layer norm(x)) of every row; x [rows,F], scale and shift [F]. */
+static inline void layer_silu(int rows, int F, const void *scale, const void *shift, const real *x,
+                              real *y)
+{
+  const real *TS_RESTRICT g = scale, *TS_RESTRICT b = shift;
+  for (int a = 0; a < rows; a++) {
+    const real *TS_RESTRICT in = x + (size_t)a * (size_t)F;
+    real *TS_RESTRICT out = y + (size_t)a * (size_t)F;
+    real mean, inverse;
+    layer_statistics(F, in, &mean, &inverse);
+    TS_SIMD
+    for (int f = 0; f < F; f++)
+      out[f] = real_silu((in[f] - mean) * inverse * g[f] + b[f]);
+  }
+}
+
+/* dx of the same, over dy in place. */
+static inline void layer_silu_back(int rows, int F, const void *scale, const void *shift,
+                                   const real *x, real *dy)
+{
+  const real *TS_RESTRICT g = scale, *TS_RESTRICT b = shift;
+  for (int a = 0; a < rows; a++) {
+    const real *TS_RESTRICT in = x + (size_t)a * (size_t)F;
+    real *TS_RESTRICT d = dy + (size_t)a * (size_t)F;
+    real mean, inverse, sum = 0, product = 0;
+    layer_statistics(F, in, &mean, &inverse);
+#pragma omp simd reduction(+ : sum, product)
+    for (int f = 0; f < F; f++) {
+      const real t = (in[f] - mean) * inverse;
+      d[f] *= real_silu_slope(t * g[f] + b[f]) * g[f];
+      sum += d[f];
+      product += d[f] * t;
+    }
+    sum /= (real)F;
+    product /= (real)F;
+    TS_SIMD
+    for (int f = 0; f < F; f++)
+      d[f] = inverse * (d[f] - sum - (in[f] - mean) * inverse * product);
+  }
+}
+
+#define SQRT3 ((real)1.7320508075688772)
+#define SQRT5 ((real)2.23606797749979)
+#define SQRT15 ((real)3.872983346207417)
+
+/* Real spherical harmonics up to degree 2, |Y_l|^2 = 2l+1, y the polar axis. */
+static inline void spherical(const real *u, real *Y)
+{
+  const real x = u[0], y = u[1], z = u[2];
+  Y[0] = 1;
+  Y[1] = SQRT3 * x;
+  Y[2] = SQRT3 * y;
+  Y[3] = SQRT3 * z;
+  Y[4] = SQRT15 * x * z;
+  Y[5] = SQRT15 * x * y;
+  Y[6] = SQRT5 * (y * y - (x * x + z * z) / 2);
+  Y[7] = SQRT15 * y * z;
+  Y[8] = SQRT15 / 2 * (z * z - x * x);
+}
+
+/* du += d(Y.dY)/du of the same polynomials. */
+static inline void spherical_back(const real *u, const real *dY, real *du)
+{
+  const real x = u[0], y = u[1], z = u[2];
+  du[0] += SQRT3 * dY[1] + SQRT15 * (z * dY[4] + y * dY[5] - x * dY[8]) - SQRT5 * x * dY[6];
+  du[1] += SQRT3 * dY[2] + SQRT15 * (x * dY[5] + z * dY[7]) + SQRT5 * 2 * y * dY[6];
+  du[2] += SQRT3 * dY[3] + SQRT15 * (x * dY[4] + y * dY[7] + z * dY[8]) - SQRT5 * z * dY[6];
 }
 
 /* out [width] = sum over the 6 spline rows of weight[k] table[k,width]. */

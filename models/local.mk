@@ -8,6 +8,7 @@ TS_KERNEL_SOURCES += models/attend_back_cpu.c
 TS_KERNEL_SOURCES += models/attend_cpu.c
 TS_KERNEL_SOURCES += models/attend_impl.h
 TS_KERNEL_SOURCES += models/edge_cpu.c
+TS_KERNEL_SOURCES += models/form_cpu.c
 TS_KERNEL_SOURCES += models/head_cpu.c
 TS_KERNEL_SOURCES += models/kernel_table_cpu.c
 TS_KERNEL_SOURCES += models/kernels_impl.h

@@ -168,6 +168,38 @@ static void output_map(packer *p, const char *ga, ts_layer *layer)
   }
 }
 
+/* Width of the features that a score sees along the edge. */
+static int directed_width(const ts_model_desc *d)
+{
+  return d->score == TS_SCORE_QKDOT    ? d->bases
+         : d->score == TS_SCORE_QKDOTS ? d->heads / (d->lmax + 1) + 1
+                                       : 0;
+}
+
+/* What the gate of such a score needs. */
+static void direction_maps(packer *p, const char *ga, ts_layer *l)
+{
+  const ts_model_desc *d = &p->model->desc;
+  const int H = d->heads, M = directed_width(d) * (d->lmax + 1);
+  char name[TS_TENSOR_NAME];
+  if (d->score == TS_SCORE_QK) return;
+  snprintf(name, sizeof name, "%s.dot_linear", ga);
+  so3_named(p, d->channels, directed_width(d), name, &l->directed);
+  ts_invariant *map = &l->gate_map;
+  if (d->score == TS_SCORE_QKDOT) {
+    matrix(p, M, H, tensor(p, "%s.fc_m0.weight", ga), M, 1.0, &map->first);
+    map->first_bias = reals(p, (size_t)H, tensor(p, "%s.fc_m0.bias", ga));
+    return;
+  }
+  snprintf(name, sizeof name, "%s.direction_linear", ga);
+  matrix(p, H, H, tensor(p, "%s.0.weight", name), H, 1.0, &map->first);
+  map->first_bias = reals(p, (size_t)H, tensor(p, "%s.0.bias", name));
+  map->norm_weight = reals(p, (size_t)H, tensor(p, "%s.1.weight", name));
+  map->norm_bias = reals(p, (size_t)H, tensor(p, "%s.1.bias", name));
+  matrix(p, H, H, tensor(p, "%s.3.weight", name), H, 1.0, &map->last);
+  map->last_bias = reals(p, (size_t)H, tensor(p, "%s.3.bias", name));
+}
+
 static void layer(packer *p, const char *block, ts_layer *l)
 {
   const ts_model_desc *d = &p->model->desc;
@@ -175,6 +207,8 @@ static void layer(packer *p, const char *block, ts_layer *l)
   char ga[TS_TENSOR_NAME - 64], name[TS_TENSOR_NAME];
   snprintf(ga, sizeof ga, "%s.ga", block);
   l->floor = d->floor;
+  l->score = d->score;
+  l->weighting = d->weighting;
   l->silu_scale = d->silu_scale;
   l->sigmoid_scale = d->sigmoid_scale;
 #define NAMED(format, ...) (snprintf(name, sizeof name, format, __VA_ARGS__), name)
@@ -184,6 +218,7 @@ static void layer(packer *p, const char *block, ts_layer *l)
   invariant(p, NAMED("%s.query_linear", ga), 1 / sqrt(d->head_dim), &l->map[0]);
   invariant(p, NAMED("%s.key_linear", ga), 1.0, &l->map[1]);
   so3_named(p, C, C, NAMED("%s.proj_value", ga), &l->value);
+  direction_maps(p, ga, l);
   output_map(p, ga, l);
   so3_named(p, C, C, NAMED("%s.ffn.slinear_1", block), &l->ffn_1);
   so3_named(p, C, C, NAMED("%s.ffn.slinear_2", block), &l->ffn_2);
@@ -204,19 +239,29 @@ static void head(packer *p)
     norm(p, "decoder.decoder.pre_norm_node", &m->pre_norm);
     norm(p, "decoder.decoder.norm_cluster", &h->norm);
     const double *w = tensor(p, "decoder.decoder.final_linear.weight");
-    matrix(p, C, C, w, 2 * C, 1.0, &h->join[0]);
-    matrix(p, C, C, w ? w + C : w, 2 * C, 1.0, &h->join[1]);
-    h->join_bias = reals(p, (size_t)C, tensor(p, "decoder.decoder.final_linear.bias"));
+    for (int l = 0; w && l <= (d->head_kind == TS_HEAD_SPHERE ? d->lmax : 0); l++)
+      for (int k = 0; k < 2; k++)
+        matrix(p, C, C, w + (2 * l * C + k) * C, 2 * C, 1.0, &h->join[k].degree[l]);
+    h->join[0].bias = reals(p, (size_t)C, tensor(p, "decoder.decoder.final_linear.bias"));
   } else {
     norm(p, "decoder.decoder.norm_final", &h->norm);
   }
+  h->kind = d->head_kind;
+  const bool sphere = h->kind == TS_HEAD_SPHERE;
+  static const char *const linear[2][3] = {{"mlp.0", "mlp.2", "mlp.4"}, {"fc1", "fc2", "fc3"}};
   for (int k = 0; k < 2; k++) {
-    const double *w = tensor(p, "head.energy_heads.%s.mlp.%d.weight", d->head, 2 * k);
-    matrix(p, C, C, w, C, 1.0, &h->mlp[k]);
-    h->mlp_bias[k] =
-        reals(p, (size_t)C, tensor(p, "head.energy_heads.%s.mlp.%d.bias", d->head, 2 * k));
+    char name[TS_TENSOR_NAME];
+    snprintf(name, sizeof name, "head.energy_heads.%s.%s", d->head, linear[sphere][k]);
+    matrix(p, C, C, tensor(p, "%s.weight", name), C, 1.0, &h->mlp[k]);
+    h->mlp_bias[k] = reals(p, (size_t)C, tensor(p, "%s.bias", name));
   }
-  h->last = reals(p, (size_t)C, tensor(p, "head.energy_heads.%s.mlp.4.weight", d->head));
+  h->last =
+      reals(p, (size_t)C, tensor(p, "head.energy_heads.%s.%s.weight", d->head, linear[sphere][2]));
+  if (sphere) {
+    h->directions = reals(p, (size_t)(TS_SPHERE_POINTS * (d->lmax + 1) * (d->lmax + 1)),
+                          tensor(p, "head.energy_heads.%s.sphharm_weights", d->head));
+    return;
+  }
   const double *bias = tensor(p, "head.energy_heads.%s.mlp.4.bias", d->head);
   if (bias) h->last_bias = bias[0];
 }
@@ -260,7 +305,8 @@ static void radial(packer *p, const ts_model_params *params)
                                   .lower = d->lower,
                                   .step = stage->step,
                                   .nodes = stage->nodes,
-                                  .envelope = d->envelope};
+                                  .envelope = d->envelope,
+                                  .most = d->max_neighbors};
     for (int l = -1; l < d->nlayers; l++) {
       const ts_radial_table *t = l < 0 ? &stage->embed : &stage->layer[l];
       if (t->width == 0) continue;
@@ -332,6 +378,9 @@ void ts_model_destroy(ts_model **model)
       ts_layer *w = &m->layer[s][l];
       so3_release(&w->pairs);
       so3_release(&w->value);
+      so3_release(&w->directed);
+      ts_matrix_release(&w->gate_map.first);
+      ts_matrix_release(&w->gate_map.last);
       so3_release(&w->out);
       so3_release(&w->ffn_1);
       so3_release(&w->ffn_2);
@@ -344,7 +393,7 @@ void ts_model_destroy(ts_model **model)
         ts_matrix_release(&w->path[k]);
     }
   for (int k = 0; k < 2; k++) {
-    ts_matrix_release(&m->head.join[k]);
+    so3_release(&m->head.join[k]);
     ts_matrix_release(&m->head.mlp[k]);
   }
   for (int i = 0; i < m->npool; i++)
@@ -364,7 +413,8 @@ ts_shape ts_model_shape(const ts_model *model, int atoms)
                     .lmax = d->lmax,
                     .rows = (d->lmax + 1) * (d->lmax + 1),
                     .hidden = d->heads * d->head_dim / 2,
-                    .wide = d->heads * d->head_channels};
+                    .wide = d->heads * d->head_channels,
+                    .directed = directed_width(d)};
 }
 
 int ts_model_layers(const ts_model *model)
@@ -373,6 +423,12 @@ int ts_model_layers(const ts_model *model)
   for (int s = 0; s < model->desc.nstages; s++)
     count += model->desc.stage[s].nlayers;
   return count;
+}
+
+size_t ts_query_bytes(const ts_model *model, const ts_shape *s)
+{
+  return (size_t)(s->heads * s->head_dim + s->rows * s->directed) * (size_t)s->atoms *
+         model->real_size;
 }
 
 size_t ts_saved_layout(const ts_model *model, const ts_shape *s, bool keep_pairs, void *base,
@@ -399,7 +455,7 @@ double ts_model_dense_work(const ts_model *model, int stage, int layer_)
   const double C = s.channels, R = s.rows, F = s.hidden, L1 = s.lmax + 1, W = s.wide;
   const double Hd = (double)s.heads * s.head_dim;
   double work = R * C * 4 * F + 2 * (L1 * F * F + F * Hd); /* queries and keys */
-  work += R * C * C;                                       /* values */
+  work += R * C * C + R * C * s.directed;                  /* values */
   work += 2 * R * C * C + C * L1 * C;                      /* feed-forward */
   if (model->layer[stage][layer_].order == TS_ORDER_ZERO) return work + R * C * C;
   for (int l = 0; l <= s.lmax; l++)

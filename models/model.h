@@ -53,6 +53,9 @@ ts_shape ts_model_shape(const ts_model *model, int atoms);
 /** Layers of all stages. */
 int ts_model_layers(const ts_model *model);
 
+/** Bytes of a tile's queries, with the features that a score sees along the edge. */
+size_t ts_query_bytes(const ts_model *model, const ts_shape *shape);
+
 /** Where the parts of a tile's saved block are, see ts_saved.
  * \param [in]  keep_pairs  false: backward computes [R,A,4F] again.
  * \param [in]  base        The block, or NULL to ask for its size.

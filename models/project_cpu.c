@@ -7,8 +7,6 @@
  * save memory, computed again there. */
 #include "models/kernels_impl.h"
 
-static const real EPSILON = (real)1e-5;
-
 /* n [R,A,C] = norm(h), plus the system's vector on degree 0. */
 static void normalise(const ts_shape *s, const ts_layer *w, const real *h, real *n)
 {
@@ -47,62 +45,6 @@ static void contract(const ts_shape *s, const real *pairs, int m, real *inv)
     }
 }
 
-/* Mean and 1/deviation of x [F]. */
-static void layer_statistics(int F, const real *TS_RESTRICT x, real *mean, real *inverse)
-{
-  real sum = 0, square = 0;
-#pragma omp simd reduction(+ : sum)
-  for (int f = 0; f < F; f++)
-    sum += x[f];
-  const real m = sum / (real)F;
-#pragma omp simd reduction(+ : square)
-  for (int f = 0; f < F; f++)
-    square += (x[f] - m) * (x[f] - m);
-  *mean = m;
-  *inverse = (real)1 / (real)sqrt(square / (real)F + EPSILON);
-}
-
-/* y = SiLU(layer norm(x)) for each atom; x [A,F]. */
-static void activate(const ts_shape *s, const ts_invariant *w, const real *x, real *y)
-{
-  const int F = s->hidden;
-  const real *TS_RESTRICT g = w->norm_weight, *TS_RESTRICT b = w->norm_bias;
-  for (int a = 0; a < s->atoms; a++) {
-    const real *TS_RESTRICT in = x + (size_t)a * (size_t)F;
-    real *TS_RESTRICT out = y + (size_t)a * (size_t)F;
-    real mean, inverse;
-    layer_statistics(F, in, &mean, &inverse);
-    TS_SIMD
-    for (int f = 0; f < F; f++)
-      out[f] = real_silu((in[f] - mean) * inverse * g[f] + b[f]);
-  }
-}
-
-/* dx of the same, over dy in place. */
-static void activate_back(const ts_shape *s, const ts_invariant *w, const real *x, real *dy)
-{
-  const int F = s->hidden;
-  const real *TS_RESTRICT g = w->norm_weight, *TS_RESTRICT b = w->norm_bias;
-  for (int a = 0; a < s->atoms; a++) {
-    const real *TS_RESTRICT in = x + (size_t)a * (size_t)F;
-    real *TS_RESTRICT d = dy + (size_t)a * (size_t)F;
-    real mean, inverse, sum = 0, product = 0;
-    layer_statistics(F, in, &mean, &inverse);
-#pragma omp simd reduction(+ : sum, product)
-    for (int f = 0; f < F; f++) {
-      const real t = (in[f] - mean) * inverse;
-      d[f] *= real_silu_slope(t * g[f] + b[f]) * g[f];
-      sum += d[f];
-      product += d[f] * t;
-    }
-    sum /= (real)F;
-    product /= (real)F;
-    TS_SIMD
-    for (int f = 0; f < F; f++)
-      d[f] = inverse * (d[f] - sum - (in[f] - mean) * inverse * product);
-  }
-}
-
 static void add_bias(int rows, int width, const real *TS_RESTRICT bias, real *x)
 {
   for (int a = 0; a < rows; a++) {
@@ -134,11 +76,12 @@ void TS_K(project)(const ts_shape *s, const ts_layer *w, const void *h, void *q,
     contract(s, pairs, m, inv);
     ts_matrix_forward(&map->first, s->atoms, inv, (int)(L1 * F), 0.0, x, (int)F);
     add_bias(s->atoms, (int)F, map->first_bias, x);
-    activate(s, map, x, y);
+    layer_silu(s->atoms, (int)F, map->norm_weight, map->norm_bias, x, y);
     ts_matrix_forward(&map->last, s->atoms, y, (int)F, 0.0, out[m], Hd);
     add_bias(s->atoms, Hd, map->last_bias, out[m]);
   }
   so3_forward(s, &w->value, n, (real *)kv + A * (size_t)Hd);
+  if (s->directed) so3_forward(s, &w->directed, n, (real *)q + A * (size_t)Hd);
 }
 
 /* d(a b): swap the two halves of each map's columns, each times the gradient of its product. */
@@ -183,12 +126,14 @@ void TS_K(project_back)(const ts_shape *s, const ts_layer *w, const void *h, con
   for (int m = 0; m < 2; m++) {
     const ts_invariant *map = &w->map[m];
     ts_matrix_backward(&map->last, s->atoms, out[m], Hd, 0.0, dy, (int)F);
-    activate_back(s, map, (const real *)saved->hidden + (size_t)m * A * F, dy);
+    layer_silu_back(s->atoms, (int)F, map->norm_weight, map->norm_bias,
+                    (const real *)saved->hidden + (size_t)m * A * F, dy);
     ts_matrix_backward(&map->first, s->atoms, dy, (int)F, 0.0, dinv, (int)(L1 * F));
     contract_back(s, m, dinv, pairs);
   }
   real *dn = n;
   so3_backward(s, &w->pairs, pairs, 0.0, dn);
   so3_backward(s, &w->value, (const real *)dkv + A * (size_t)Hd, 1.0, dn);
+  if (s->directed) so3_backward(s, &w->directed, (const real *)dq + A * (size_t)Hd, 1.0, dn);
   TS_K(norm_back)(s, &w->norm_1, h, dn, dh);
 }

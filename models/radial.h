@@ -17,9 +17,10 @@
 
 /** S species, W outputs.  Raw network outputs: the envelope is not part of them. */
 typedef struct ts_radial_table {
-  int width;          /* W: 2H of a layer (gates, then weights), (L+1) C of the embedding */
-  double *coef;       /* [S (receiver), S (sender), nodes, W] double; owned by the set */
-  double error;       /* largest |spline - network| over all outputs, over the largest |network| */
+  int width;    /* W: 2H of a layer (gates, then weights), (L+1) C of the embedding; of a layer
+                 * with score "qkdot": H weights, then K (L+1) factors; "qkdots": H, H */
+  double *coef; /* [S (receiver), S (sender), nodes, W] double; owned by the set */
+  double error; /* largest |spline - network| over all outputs, over the largest |network| */
   double slope_error; /* the same of the slopes */
 } ts_radial_table;
 

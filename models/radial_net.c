@@ -86,13 +86,18 @@ int tsi_radial_net_init(const ts_model_desc *desc, const ts_weights *weights, in
   else
     snprintf(prefix, sizeof prefix, "decoder.decoder.edge_deg_embed_dense");
   TS_TRY(find_tables(weights, prefix, net));
-  net->nmlp = layer < 0 ? desc->lmax + 1 : 1;
+  const bool split = layer >= 0 && desc->score == TS_SCORE_QKDOT; /* weights, factors */
+  net->nmlp = layer < 0 ? desc->lmax + 1 : 1 + split;
   for (int i = 0; i < net->nmlp; ++i) {
+    const int out = layer < 0 ? desc->channels
+                    : !split  ? 2 * desc->heads
+                    : i == 0  ? desc->heads
+                              : desc->bases * (desc->lmax + 1);
     if (layer < 0)
       snprintf(part, sizeof part, "%s.gbf_projs.%d", prefix, i);
     else
-      snprintf(part, sizeof part, "%s.fc_easy", prefix);
-    TS_TRY(find_mlp(weights, part, layer < 0 ? desc->channels : 2 * desc->heads, &net->mlp[i]));
+      snprintf(part, sizeof part, "%s.%s", prefix, i ? "rad_func_m0" : "fc_easy");
+    TS_TRY(find_mlp(weights, part, out, &net->mlp[i]));
     net->width += net->mlp[i].out;
   }
   return 0;

@@ -7,7 +7,9 @@
  *
  * so any element of any tensor can be had by itself.  Base and amplitude follow the kind of tensor,
  * such that activations stay of order one at any width: look-up tables 0 and 0.8, scales of norms 1
- * and 0.3, matrices 0 and 1.2 sqrt(3 / last dimension), biases 0 and 0.3. */
+ * and 0.3, matrices 0 and 1.2 sqrt(3 / last dimension), biases 0 and 0.3.  The sphere head's
+ * directions are no weights but the published constants: a spiral of 18 points, each scaled by the
+ * inverse of its share of the neighbourhood. */
 #include "models/seed.h"
 
 #include "runtime/error.h"
@@ -67,6 +69,42 @@ static void fill(const ts_tensor_spec *spec, uint64_t seed, int64_t count, doubl
   }
 }
 
+/* Harmonics, 1/sqrt(4 pi) in degree 0, of the vectors themselves: degree l grows as length^l. */
+static void fill_directions(double *out)
+{
+  double p[TS_SPHERE_POINTS][3], scale[TS_SPHERE_POINTS], total = 0.0;
+  const double golden = (1.0 + sqrt(5.0)) / 2.0, pi = acos(-1.0);
+  for (int i = 0; i < TS_SPHERE_POINTS; ++i) {
+    const double theta = 2.0 * pi * i / golden, z = 1.0 - 2.0 * (i + 0.5) / TS_SPHERE_POINTS;
+    p[i][0] = cos(theta) * sqrt(1.0 - z * z);
+    p[i][1] = sin(theta) * sqrt(1.0 - z * z);
+    p[i][2] = z;
+  }
+  for (int i = 0; i < TS_SPHERE_POINTS; ++i) {
+    double near = 0.0;
+    for (int k = 0; k < TS_SPHERE_POINTS; ++k) {
+      const double x = p[i][0] - p[k][0], y = p[i][1] - p[k][1], z = p[i][2] - p[k][2];
+      near += exp(-(x * x + y * y + z * z) / 0.15);
+    }
+    scale[i] = 1.0 / near;
+    total += scale[i];
+  }
+  for (int i = 0; i < TS_SPHERE_POINTS; ++i, out += 9) {
+    const double s = scale[i] * TS_SPHERE_POINTS / total, zero = 0.5 / sqrt(pi);
+    const double x = s * p[i][0], y = s * p[i][1], z = s * p[i][2];
+    const double one = sqrt(3.0) * zero, two = sqrt(15.0) * zero;
+    out[0] = zero;
+    out[1] = one * x;
+    out[2] = one * y;
+    out[3] = one * z;
+    out[4] = two * x * z;
+    out[5] = two * x * y;
+    out[6] = sqrt(5.0) * zero * (y * y - (x * x + z * z) / 2.0);
+    out[7] = two * y * z;
+    out[8] = two / 2.0 * (z * z - x * x);
+  }
+}
+
 static int add_tensor(const ts_tensor_spec *spec, uint64_t seed, ts_weights *w)
 {
   double *data;
@@ -74,7 +112,10 @@ static int add_tensor(const ts_tensor_spec *spec, uint64_t seed, ts_weights *w)
   for (int i = 0; i < spec->rank; ++i)
     count *= spec->dim[i];
   TS_TRY(TSI_NEW(data, count));
-  fill(spec, seed, count, data);
+  if (ends_with(spec->name, strlen(spec->name), ".sphharm_weights"))
+    fill_directions(data);
+  else
+    fill(spec, seed, count, data);
   const int status = ts_weights_add(w, spec->name, spec->rank, spec->dim, data);
   free(data);
   return status;

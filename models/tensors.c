@@ -154,13 +154,40 @@ static void add_first_order(list *l, const char *prefix)
   add_so3_linear(l, part, wide, desc->channels);
 }
 
+/* The gate of the scores that see the receiver's features along the edge. */
+static void add_directed(list *l, const char *prefix)
+{
+  const ts_model_desc *desc = l->desc;
+  const int heads = desc->heads, degrees = desc->lmax + 1, wide = desc->bases * degrees;
+  name part;
+  if (desc->score == TS_SCORE_QK) return;
+  join(part, prefix, "dot_linear");
+  if (desc->score == TS_SCORE_QKDOT) {
+    add_so3_linear(l, part, desc->channels, desc->bases);
+    join(part, prefix, "rad_func_m0");
+    add_radial(l, part, desc->bases + 2 * ATTENTION_WIDTH, wide);
+    join(part, prefix, "fc_m0");
+    add_linear(l, part, heads, wide);
+    return;
+  }
+  add_so3_linear(l, part, desc->channels, heads / degrees + 1);
+  join(part, prefix, "direction_linear.0");
+  add_linear(l, part, heads, heads);
+  join(part, prefix, "direction_linear.1");
+  add_layer_norm(l, part, heads);
+  join(part, prefix, "direction_linear.3");
+  add_linear(l, part, heads, heads);
+}
+
 static void add_attention(list *l, const char *prefix, ts_order order)
 {
   const ts_model_desc *desc = l->desc;
   name part;
   add_element_tables(l, prefix, ATTENTION_ELEMENTS, ATTENTION_WIDTH);
   join(part, prefix, "fc_easy");
-  add_radial(l, part, desc->bases + 2 * ATTENTION_WIDTH, 2 * desc->heads);
+  add_radial(l, part, desc->bases + 2 * ATTENTION_WIDTH,
+             desc->score == TS_SCORE_QKDOT ? desc->heads : 2 * desc->heads);
+  add_directed(l, prefix);
   join(part, prefix, "query_linear");
   add_scalars(l, part);
   join(part, prefix, "key_linear");
@@ -224,9 +251,27 @@ static void add_embedding(list *l)
   }
 }
 
+/* The sphere head's network acts on the features in fixed directions, which the file carries. */
+static void add_sphere_head(list *l)
+{
+  const int channels = l->desc->channels, rows = (l->desc->lmax + 1) * (l->desc->lmax + 1);
+  name prefix, part;
+  print_name(prefix, "head.energy_heads.%s", l->desc->head);
+  add(l, prefix, "sphharm_weights", TS_SPHERE_POINTS, rows, 0);
+  join(part, prefix, "fc1");
+  add_linear(l, part, channels, channels);
+  join(part, prefix, "fc2");
+  add_linear(l, part, channels, channels);
+  add(l, prefix, "fc3.weight", 1, channels, 0);
+}
+
 static void add_head(list *l)
 {
   const int channels = l->desc->channels;
+  if (l->desc->head_kind == TS_HEAD_SPHERE) {
+    add_sphere_head(l);
+    return;
+  }
   static const char *const layer[] = {"mlp.0", "mlp.2", "mlp.4"};
   for (int i = 0; i < 3; ++i) {
     name part;

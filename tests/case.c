@@ -65,7 +65,7 @@ golden_case case_read(const char *name)
   golden_case c = {0};
   char path[1024];
   const char *data = getenv("TS_TEST_DATA");
-  if (strchr(name, '/'))
+  if (strstr(name, ".json"))
     snprintf(path, sizeof path, "%s", name);
   else
     snprintf(path, sizeof path, "%s/golden/%s.json", data ? data : TS_SOURCE_TREE "/tests/data",

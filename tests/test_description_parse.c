@@ -27,14 +27,28 @@ static void read_recorded(const char *name, ts_model_desc *desc)
 static void test_recorded(void **state)
 {
   (void)state;
-  static const char *const names[] = {"cutoff-edge",       "kcl64-chain-first",
-                                      "kcl64-chain",       "kcl64-cluster",
-                                      "kcl64-smooth",      "molecule-charged",
-                                      "molecule-first",    "molecule-mixed",
-                                      "molecule-zero",     "pair",
-                                      "slab-zero",         "triclinic-cluster-bell",
-                                      "triclinic-cluster", "triclinic-first",
-                                      "water216-first",    "water64-full"};
+  static const char *const names[] = {"cutoff-edge",
+                                      "kcl64-chain-first",
+                                      "kcl64-chain",
+                                      "kcl64-cluster",
+                                      "kcl64-smooth",
+                                      "molecule-charged",
+                                      "molecule-first",
+                                      "molecule-mixed",
+                                      "molecule-zero",
+                                      "pair",
+                                      "slab-zero",
+                                      "triclinic-cluster-bell",
+                                      "triclinic-cluster",
+                                      "triclinic-first",
+                                      "water216-first",
+                                      "water64-full",
+                                      "forms/form-qkdot",
+                                      "forms/form-qkdots",
+                                      "forms/form-sigmoid",
+                                      "forms/form-softplus",
+                                      "forms/form-sphere-head",
+                                      "forms/form-cap8"};
   for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
     ts_model_desc desc, again;
     char *text;
@@ -75,6 +89,15 @@ static void test_fields(void **state)
   read_recorded("kcl64-chain-first", &d);
   assert_int_equal(d.merge, TS_MERGE_CHAIN);
   assert_int_equal(d.stage[0].order[2], TS_ORDER_FIRST);
+  assert_true(d.score == TS_SCORE_QK && d.weighting == TS_WEIGHTING_SOFTMAX);
+  read_recorded("forms/form-qkdots", &d);
+  assert_int_equal(d.score, TS_SCORE_QKDOTS);
+  read_recorded("forms/form-softplus", &d);
+  assert_int_equal(d.weighting, TS_WEIGHTING_SOFTPLUS);
+  read_recorded("forms/form-sphere-head", &d);
+  assert_int_equal(d.head_kind, TS_HEAD_SPHERE);
+  read_recorded("forms/form-cap8", &d);
+  assert_int_equal(d.stage[0].max_neighbors, 8);
 }
 
 #define STAGE "{\"cutoff\":5,\"lower\":0.1,\"envelope\":\"poly\",\"orders\":[\"zero\"]}"
@@ -157,10 +180,10 @@ static void test_other_forms(void **state)
 {
   (void)state;
   const int status = TS_ERR_UNSUPPORTED;
-  refuse("\"stages\"", "\"score\":\"qkdot\",\"stages\"", status, "score is \"qkdot\"");
-  refuse("\"stages\"", "\"weighting\":\"sigmoid\",\"stages\"", status, "weighting is \"sigmoid\"");
-  refuse("\"stages\"", "\"head_kind\":\"sphere\",\"stages\"", status, "head_kind is \"sphere\"");
-  refuse("\"poly\"", "\"poly\",\"max_neighbors\":8", status, "stages[0].max_neighbors is 8");
+  refuse_input("\"stages\"", "\"score\":\"dot\",\"stages\"", "score is \"dot\"");
+  refuse_input("\"stages\"", "\"weighting\":\"relu\",\"stages\"", "weighting is \"relu\"");
+  refuse_input("\"stages\"", "\"head_kind\":\"moe\",\"stages\"", "head_kind is \"moe\"");
+  refuse_input("\"poly\"", "\"poly\",\"max_neighbors\":0", "stages[0].max_neighbors is 0");
   refuse("\"stages\"", "\"cg_first_order\":[[0,[]]],\"stages\"", status, "another convention");
 }
 

@@ -119,6 +119,17 @@ static void forces_are_differences(void **state)
   check_system("kcl64-smooth", 8, 1e-3, false);
 }
 
+static void forces_of_other_forms_are_differences(void **state)
+{
+  (void)state;
+  check_system("forms/form-softplus", 6, 3e-4, true);
+  check_system("forms/form-sigmoid", 6, 3e-4, true);
+  check_system("forms/form-sphere-head", 6, 3e-4, true);
+  check_system("forms/form-qkdot", 6, 3e-4, true);
+  check_system("forms/form-qkdots", 6, 3e-5, true); /* steep: a layer norm of small numbers */
+  check_system("forms/form-cap8", 6, 3e-4, true);
+}
+
 /* Largest relative error of plain differences with step h, whatever edges do. */
 static double plain_error(bench *b, double h)
 {
@@ -272,6 +283,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(forces_are_differences),
+      cmocka_unit_test(forces_of_other_forms_are_differences),
       cmocka_unit_test(errors_fall_as_h2),
       cmocka_unit_test(smooth_floor_is_continuous),
       cmocka_unit_test(forces_are_differences_across_cutoffs),
