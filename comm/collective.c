@@ -77,7 +77,8 @@ static int await(ts_collective *c, MPI_Request *request)
   for (int done = 0, peer = 0; !done;) {
     TS_TRY_MPI(MPI_Test(request, &done, MPI_STATUS_IGNORE));
     if (done || c->ll.size == 1) continue;
-    peer = peer + 1 < c->ll.size ? peer + 1 : 1; /* leaders are rank 0 of their node */
+    /* leaders are rank 0 of their node; stay with one that seems dead */
+    if (!c->ll.missed || !peer) peer = peer + 1 < c->ll.size ? peer + 1 : 1;
     TS_TRY(tsi_cwait_idle(header, &c->ll.wait, peer, &spins, &c->ll.looked, &c->ll.missed));
   }
   return 0;
