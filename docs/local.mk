@@ -5,6 +5,7 @@ EXTRA_DIST += docs/collectives.md
 EXTRA_DIST += docs/files.md
 EXTRA_DIST += docs/job-file.md
 EXTRA_DIST += docs/model-files.md
+EXTRA_DIST += docs/model.md
 EXTRA_DIST += docs/neighbors.md
 EXTRA_DIST += docs/units.md
 
