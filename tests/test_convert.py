@@ -113,24 +113,55 @@ def test_good(folder):
 
 
 def test_forms():
-    refused_key("tp_type", "QKdot_alpha", "tp_type is 'QKdot_alpha'")
+    refused_key("tp_type", "QK_relu", "tp_type is 'QK_relu'")
+    refused_key("tp_type", "QK_alpha+smooth", "tp_type is 'QK_alpha+smooth'")
     refused_key("attn_type", "second-order", "attn_type is 'second-order'")
     refused_key("with_cluster", "mixcluster", "with_cluster is 'mixcluster'")
     refused_key("norm_layer", "layer_norm", "norm_layer is 'layer_norm'")
     refused_key("edge_embedtype", "default+wolayernorm", "edge_embedtype is")
-    refused_key("max_neighbors", 32, "max_neighbors is 32")
+    refused_key("max_neighbors", 0, "max_neighbors is 0")
+    refused_key("max_neighbors", "many", "max_neighbors is 'many'")
+    uncapped = {k: v for k, v in BACKBONE.items() if k != "max_neighbors"}
+    refused("max_neighbors is missing", ALL, dict(CONFIG, backbone_config=uncapped))
     refused_key("irreps_node_embedding", "16x0e+8x1e+8x2e", "irreps_node_embedding is")
     refused_key("irreps_node_embedding", "16x0e+16x1e", "degrees up to 1")
     refused_key("number_of_basis", None, "number_of_basis is missing")
     refused_key("new_switch", 1, "new_switch (here 1) is not known")
     refused_key("AutoGradForce", False, "AutoGradForce is false", top=True)
-    refused_key("with_moe", "escn", "with_moe is 'escn'", top=True)
+    refused_key("with_moe", "moe", "with_moe is 'moe'", top=True)
     refused_key("loss_unit", "mev", "loss_unit is 'mev'", top=True)
     refused_key("backbone_config", None, "no backbone_config", top=True)
     capped = dict(CONFIG, backbone_config=dict(BACKBONE, max_neighbors=32))
-    assert cc.describe(capped, "omol25", all_neighbours=True)["channels"] == 16
+    stages = cc.describe(capped, "omol25")["stages"]
+    assert [s["max_neighbors"] for s in stages] == [32, 80]
+    stages = cc.describe(capped, "omol25", all_neighbours=True)["stages"]
+    assert all("max_neighbors" not in s for s in stages)
     plain = dict(CONFIG, backbone_config=dict(BACKBONE, with_cluster=False))
     assert len(cc.describe(plain, "omol25")["stages"]) == 1
+
+
+def test_other_forms(folder):
+    """A checkpoint of each form that is computed goes through, and through the program."""
+    for key, value, expected in (("tp_type", "QKdot_alpha+triton", ("score", "qkdot")),
+                                 ("tp_type", "QKdotS_alpha", ("score", "qkdots")),
+                                 ("tp_type", "QK_softplus", ("weighting", "softplus")),
+                                 ("with_moe", "escn", ("head_kind", "sphere"))):
+        config = dict(CONFIG, with_moe=value) if key == "with_moe" else \
+            dict(CONFIG, backbone_config=dict(BACKBONE, **{key: value}))
+        description = cc.describe(config, "omol25")
+        assert description[expected[0]] == expected[1]
+        (folder / "form.json").write_text(json.dumps(description))
+        subprocess.run([PROGRAM, "model", "seed", "--description", folder / "form.json", "--seed",
+                        "5", "-o", folder / "form.safetensors"], check=True)
+        _, tensors = read(folder / "form.safetensors")
+        path = str(folder / "form-out.safetensors")
+        cc.convert(tensors, config, path)
+        shown = subprocess.run([PROGRAM, "model", "show", path], capture_output=True, text=True)
+        assert shown.returncode == 0, shown.stderr
+        for name in set(tensors) - set(MODEL):
+            refused(f"{name} is missing", {n: t for n, t in tensors.items() if n != name}, config)
+    vec = "decoder.decoder.blocks.0.ga.sum_vec"
+    refused(f"{vec}: expected 1", dict(ALL, **{vec: np.ones((9, 3), np.float32)}))
 
 
 def test_tensors():
@@ -182,6 +213,7 @@ with tempfile.TemporaryDirectory() as name:
     ALL = dict(MODEL, **BESIDES)
     test_good(work)
     test_forms()
+    test_other_forms(work)
     test_tensors()
     test_heads()
     test_checkpoint_file(work)

@@ -25,6 +25,7 @@ import numpy as np
 # The second-moment constants of the gates (SiLU and sigmoid of a normal variable).
 SILU_SCALE, SIGMOID_SCALE = 1.6791767923989418, 1.8467055342154763
 ELEMENT_WIDTH, ELEMENT_ROWS, EMBEDDING_ROWS, CHARGE_ROWS = 128, 256, 300, 30
+SPHERE_POINTS = 18
 
 DROPPED = [
     "decoder.embedding.weight",
@@ -41,6 +42,7 @@ DROPPED = [
     "*.first_order_tp.so2_tp.path_norm",
     "*.first_order_tp.so2_tp.selected_idx",
     "*.first_order_tp.so2_tp.CG_weight",
+    "*.ga.sum_vec",
 ]
 CHARGE = ["decoder.embedding_charge.weight", "decoder.embedding_multiplicity.weight",
           "decoder.mix_cm.0.weight", "decoder.mix_cm.0.bias"]
@@ -53,6 +55,12 @@ WITHOUT_EFFECT = set(
     expanded_token_cutoff pbc_expanded_token_cutoff pbc_expanded_num_cell_per_direction
     pbc_max_radius alpha_drop proj_drop out_drop drop_path_rate rescale_degree nonlinear_message
     attn_biastype add_rope time_embed sparse_attn dynamic_sparse_attn_threthod force_head""".split())
+
+
+# What the published `tp_type` computes, as keys of the description; the suffixes choose kernels.
+TP_TYPES = {"QK_alpha": {}, "QKdot_alpha": {"score": "qkdot"}, "QKdotS_alpha": {"score": "qkdots"},
+            "QK_softplus": {"weighting": "softplus"}}
+TP_SUFFIXES = {"triton", "triton2"}
 
 
 class ConvertError(Exception):
@@ -106,12 +114,16 @@ class Backbone:
 
 
 def check_forms(config, backbone):
-    """Forms of the published code that Tessera does not compute are refused by key and value."""
+    """Forms of the published code that Tessera does not compute are refused by key and value;
+    those that it does compute are returned as keys of the description."""
     if not config.get("AutoGradForce", True):
         raise ConvertError("AutoGradForce is false: the checkpoint's forces come from a network of"
                            " their own, not from its energy")
-    if config.get("with_moe", False) == "escn":
-        raise ConvertError("with_moe is 'escn': the energy head on the sphere is not supported")
+    heads = {"escn": "sphere", "none": "mlp", "false": "mlp"}
+    head = str(config.get("with_moe")).lower()
+    if head not in heads:
+        raise ConvertError(f"with_moe is {config['with_moe']!r}; supported: false (the usual energy"
+                           " head) or 'escn' (the one on the sphere)")
     backbone.only("name", None, "e2former")
     backbone.only("encoder", "default", "default")
     backbone.only("basis_type", "gaussiansmear", "gaussiansmear")
@@ -119,19 +131,30 @@ def check_forms(config, backbone):
     backbone.only("edge_embedtype", "default", "default")
     backbone.only("ffn_type", None, "s3")
     backbone.only("atom_type_cnt", ELEMENT_ROWS, ELEMENT_ROWS)
-    score = str(backbone("tp_type", "QK_alpha"))
-    if score.split("+")[0] != "QK_alpha":
-        raise ConvertError(f"backbone_config.tp_type is {score!r}; supported: 'QK_alpha' (with any"
-                           " +suffix)")
+    kind, *suffixes = str(backbone("tp_type", "QK_alpha")).split("+")
+    if kind not in TP_TYPES or not set(suffixes) <= TP_SUFFIXES:
+        raise ConvertError(f"backbone_config.tp_type is {backbone('tp_type')!r}; supported:"
+                           f" {', '.join(TP_TYPES)}, with +{' or +'.join(sorted(TP_SUFFIXES))}")
+    forms = dict(TP_TYPES[kind])
+    if heads[head] != "mlp":
+        forms["head_kind"] = heads[head]
+    return forms
 
 
-def check_neighbours(backbone, all_neighbours):
-    cap = backbone("max_neighbors", "None")
-    if cap != "None" and not all_neighbours:
-        raise ConvertError(
-            f"backbone_config.max_neighbors is {cap}: the published code drops all but the nearest"
-            f" {cap} senders of an atom. Tessera keeps every sender within the cutoff, which is the"
-            " same wherever no atom has more; say --all-neighbors to convert so")
+def bound_neighbours(backbone, stages, all_neighbours):
+    """The published code keeps the nearest senders only, 2.5 times as many in the long stage."""
+    backbone.seen.add("max_neighbors")
+    if all_neighbours:
+        return
+    if "max_neighbors" not in backbone.values:
+        raise ConvertError("backbone_config.max_neighbors is missing; null if there is no bound")
+    cap = backbone.values["max_neighbors"]
+    if cap in (None, "None"):
+        return
+    if type(cap) is not int or not 1 <= cap <= 400:
+        raise ConvertError(f"backbone_config.max_neighbors is {cap!r}; expected 1 to 400, or null")
+    for stage, factor in zip(stages, (1, 2.5)):
+        stage["max_neighbors"] = int(cap * factor)
 
 
 def long_stage(backbone):
@@ -155,8 +178,7 @@ def describe(config, head, all_neighbours=False):
     if not isinstance(config, dict) or not isinstance(config.get("backbone_config"), dict):
         raise ConvertError("the configuration has no backbone_config; expected a flattened file")
     backbone = Backbone(config["backbone_config"])
-    check_forms(config, backbone)
-    check_neighbours(backbone, all_neighbours)
+    forms = check_forms(config, backbone)
     channels, lmax = irreps("irreps_node_embedding", backbone("irreps_node_embedding"))
     head_channels, head_lmax = irreps("irreps_head", backbone("irreps_head"))
     if lmax != 2 or head_lmax != 2:
@@ -169,6 +191,7 @@ def describe(config, head, all_neighbours=False):
     short = {"cutoff": float(backbone("max_radius")), "lower": 1e-4, "envelope": "poly",
              "orders": orders(backbone("attn_type"), int(backbone("num_layers")))}
     far = long_stage(backbone)
+    bound_neighbours(backbone, [short, far] if far else [short], all_neighbours)
     description = {
         "channels": channels, "heads": int(backbone("num_attn_heads")),
         "head_dim": int(backbone("attn_scalar_head")), "head_channels": head_channels,
@@ -176,7 +199,7 @@ def describe(config, head, all_neighbours=False):
         "average_degree": float(backbone("avg_degree", 23.01)), "head": head,
         "silu_scale": SILU_SCALE, "sigmoid_scale": SIGMOID_SCALE,
         "stages": [short] + ([far] if far else []), "merge": "cluster" if far else None,
-        "energy_unit": units[unit]}
+        "energy_unit": units[unit], **forms}
     backbone.check_rest()
     return description
 
@@ -230,7 +253,17 @@ def expected_tensors(description):
         norm(p + ".norm_1")
         for side in ("source", "target"):
             out[f"{p}.ga.{side}_embedding.weight"] = (ELEMENT_ROWS, ELEMENT_WIDTH)
-        radial(p + ".ga.fc_easy", K + 2 * ELEMENT_WIDTH, 2 * H)
+        score = description.get("score", "qk")
+        radial(p + ".ga.fc_easy", K + 2 * ELEMENT_WIDTH, H if score == "qkdot" else 2 * H)
+        if score == "qkdot":
+            so3(p + ".ga.dot_linear", C, K)
+            radial(p + ".ga.rad_func_m0", K + 2 * ELEMENT_WIDTH, K * (L + 1))
+            linear(p + ".ga.fc_m0", H, K * (L + 1))
+        elif score == "qkdots":
+            so3(p + ".ga.dot_linear", C, H // (L + 1) + 1)
+            linear(p + ".ga.direction_linear.0", H, H)
+            layer_norm(p + ".ga.direction_linear.1", H)
+            linear(p + ".ga.direction_linear.3", H, H)
         scalars(p + ".ga.query_linear")
         scalars(p + ".ga.key_linear")
         so3(p + ".ga.proj_value", C, C)
@@ -262,8 +295,15 @@ def expected_tensors(description):
         norm(base + ".pre_norm_node")
         norm(base + ".norm_cluster")
         so3(base + ".final_linear", 2 * C, C)
+    head = f"head.energy_heads.{description['head']}"
+    if description.get("head_kind") == "sphere":
+        out[head + ".sphharm_weights"] = (SPHERE_POINTS, (L + 1) ** 2)
+        linear(head + ".fc1", C, C)
+        linear(head + ".fc2", C, C)
+        out[head + ".fc3.weight"] = (1, C)
+        return out
     for i, width in ((0, C), (2, C), (4, 1)):
-        linear(f"head.energy_heads.{description['head']}.mlp.{i}", width, C)
+        linear(f"{head}.mlp.{i}", width, C)
     return out
 
 
@@ -327,6 +367,10 @@ def check_recomputed(tensors, description):
                             for l3 in range(L + 1)])
     for name in tensors:
         prefix, last = name.rsplit(".", 1)
+        if last == "sum_vec":
+            degree = np.repeat(np.arange(L + 1), 2 * np.arange(L + 1) + 1)
+            check_close(name, tensors[name], np.eye(L + 1)[degree],
+                        "expected 1 where a row is of a degree, else 0")
         if not prefix.endswith(".so2_tp"):
             continue
         if last == "path_norm":
@@ -459,7 +503,7 @@ def main():
     parser.add_argument("-o", dest="output", metavar="FILE.safetensors", required=True)
     parser.add_argument("--head", help="the energy head, where the checkpoint has several")
     parser.add_argument("--all-neighbors", action="store_true",
-                        help="convert although the configuration caps the number of neighbours")
+                        help="leave the configuration's bound on the number of neighbours out")
     parser.add_argument("--without-charge", action="store_true",
                         help="leave the tensors for charge and multiplicity out")
     parser.add_argument("--reference-energies", metavar="FILE.json",
