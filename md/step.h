@@ -103,8 +103,7 @@ ts_step_stats ts_step_statistics(const ts_step *step);
  * Not collective.
  * \param [in,out] out  NULL, or an earlier set whose memory is reused.
  * \return as ts_edges_build. */
-int ts_step_edges(const ts_step_params *params, const ts_system *system, int stage,
-                  ts_edges **out);
+int ts_step_edges(const ts_step_params *params, const ts_system *system, int stage, ts_edges **out);
 
 /** Say in the log how many atoms a stage's max_neighbors concerns at the present positions.
  * Not collective.
