@@ -24,3 +24,6 @@ EXTRA_PROGRAMS += bench/bench_example
 bench_bench_example_SOURCES = bench/bench_example.c bench/median.h tests/case.c tests/case.h
 bench_bench_example_LDADD = libtessera.la
 EXTRA_DIST += bench/dynamics.py
+EXTRA_PROGRAMS += bench/bench_route
+bench_bench_route_SOURCES = bench/bench_route.c tests/terms.c tests/terms.h
+bench_bench_route_LDADD = libtessera.la
