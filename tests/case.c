@@ -60,16 +60,20 @@ static void read_system(golden_case *c, const ts_json_node *root)
   }
 }
 
+const char *case_data(void)
+{
+  const char *data = getenv("TS_TEST_DATA");
+  return data ? data : TS_SOURCE_TREE "/tests/data";
+}
+
 golden_case case_read(const char *name)
 {
   golden_case c = {0};
   char path[1024];
-  const char *data = getenv("TS_TEST_DATA");
   if (strstr(name, ".json"))
     snprintf(path, sizeof path, "%s", name);
   else
-    snprintf(path, sizeof path, "%s/golden/%s.json", data ? data : TS_SOURCE_TREE "/tests/data",
-             name);
+    snprintf(path, sizeof path, "%s/golden/%s.json", case_data(), name);
   ts_json *doc;
   must(ts_json_read(path, &doc));
   const ts_json_node *root = ts_json_root(doc);
@@ -98,10 +102,15 @@ void case_release(golden_case *c)
 
 ts_model *case_model(const golden_case *c, bool is_double)
 {
-  return case_model_isa(c, is_double, "auto");
+  return case_model_on(c, is_double, "auto", "auto");
 }
 
 ts_model *case_model_isa(const golden_case *c, bool is_double, const char *isa)
+{
+  return case_model_on(c, is_double, "auto", isa);
+}
+
+ts_model *case_model_on(const golden_case *c, bool is_double, const char *matrix, const char *isa)
 {
   int species[TS_MAX_ELEMENT], count = 0;
   bool seen[TS_MAX_ELEMENT] = {false};
@@ -110,7 +119,7 @@ ts_model *case_model_isa(const golden_case *c, bool is_double, const char *isa)
   for (int z = 0; z < TS_MAX_ELEMENT; z++)
     if (seen[z]) species[count++] = z;
   const ts_model_params params = {.is_double = is_double,
-                                  .matrix = "auto",
+                                  .matrix = matrix,
                                   .isa = isa,
                                   .nspecies = count,
                                   .species = species,

@@ -19,6 +19,9 @@ typedef struct golden_case {
   double (*force)[3];  /* [n,3] by gid */
 } golden_case;
 
+/** The folder of the test data; borrowed. */
+const char *case_data(void);
+
 /** Read a golden file (a name without '/' is looked up in the test data); exits on failure. */
 golden_case case_read(const char *name);
 void case_release(golden_case *c);
@@ -28,6 +31,9 @@ ts_model *case_model(const golden_case *c, bool is_double);
 
 /** The same with the kernels of one instruction set (ts_kernels_find knows it). */
 ts_model *case_model_isa(const golden_case *c, bool is_double, const char *isa);
+
+/** The same with a matrix back end, too. */
+ts_model *case_model_on(const golden_case *c, bool is_double, const char *matrix, const char *isa);
 
 /** Parameters of a step for a model, skin as given, everything else default. */
 ts_step_params case_params(const ts_model *model, double skin);
