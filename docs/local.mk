@@ -2,6 +2,7 @@
 dist_man_MANS += docs/tessera.1
 EXTRA_DIST += docs/building.md
 EXTRA_DIST += docs/collectives.md
+EXTRA_DIST += docs/developer.md
 EXTRA_DIST += docs/files.md
 EXTRA_DIST += docs/job-file.md
 EXTRA_DIST += docs/model-files.md
