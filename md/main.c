@@ -164,23 +164,12 @@ static int dispatch(int argc, char **argv)
   return tsi_fail(TS_ERR_INPUT, "unknown command \"%s\"; see tessera --help", argv[1]);
 }
 
-/* The last message on one line; control characters of a hostile file do not reach the terminal. */
-static void print_error(int status)
-{
-  char text[2048];
-  snprintf(text, sizeof text, "%s",
-           *ts_error_message() ? ts_error_message() : ts_status_text(status));
-  for (char *c = text; *c; ++c)
-    if ((unsigned char)*c < 0x20 || *c == 0x7F) *c = '?';
-  fprintf(stderr, "tessera: %s%s\n", status == TS_ERR_STOPPED ? "" : "error: ", text);
-}
-
 int main(int argc, char **argv)
 {
   int status = dispatch(argc, argv);
   if (fflush(stdout) || ferror(stdout)) {
     if (!status) status = tsi_fail(TS_ERR_IO, "standard output could not be written");
   }
-  if (status && ts_log_rank() == 0) print_error(status); /* the status is that of all ranks */
+  if (status && ts_log_rank() == 0) ts_error_print(status); /* the status is that of all ranks */
   return ts_status_exit(status);
 }

@@ -7,6 +7,7 @@
 #include "runtime/error.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Row and column of each of the six components, order xx yy zz yz xz xy. */
@@ -174,12 +175,15 @@ static int check(const ts_observe_setup *setup, const ts_partial *total, const t
   const long long step = now->step;
   if (total->bad_gid >= 0) {
     const double *x = total->bad[0], *v = total->bad[1], *f = total->bad[2];
+    char largest[96] = "no force is finite";
+    if (total->force_gid >= 0)
+      snprintf(largest, sizeof largest, "the largest finite force is %g eV/Å, on atom %lld",
+               now->max_force, (long long)total->force_gid + 1);
     return tsi_fail(TS_ERR_SIMULATION,
                     "step %lld: atom %lld has a value that is not finite: position (%g, %g, %g) Å, "
-                    "velocity (%g, %g, %g) Å/fs, force (%g, %g, %g) eV/Å; the largest finite "
-                    "force is %g eV/Å, on atom %lld",
+                    "velocity (%g, %g, %g) Å/fs, force (%g, %g, %g) eV/Å; %s",
                     step, (long long)total->bad_gid + 1, x[0], x[1], x[2], v[0], v[1], v[2], f[0],
-                    f[1], f[2], now->max_force, (long long)total->force_gid + 1);
+                    f[1], f[2], largest);
   }
   if (isfinite(now->etot) && isfinite(hottest) && hottest <= limit) return 0;
   const double *x = total->force_x;

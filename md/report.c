@@ -111,6 +111,19 @@ static int drop_later_rows(const char *path, int64_t last, bool *found)
   return status;
 }
 
+bool ts_report_exists(const char *directory)
+{
+  char path[PATH_ROOM];
+  if (file_path(directory, "log.csv", path)) return false;
+  FILE *file = fopen(path, "re");
+  if (!file) return false;
+  int lines = 0;
+  for (int c; lines < 2 && (c = getc(file)) != EOF;)
+    lines += c == '\n';
+  fclose(file);
+  return lines == 2;
+}
+
 static int csv_check(ts_report *report)
 {
   if (!fflush(report->csv) && !ferror(report->csv)) return 0;

@@ -30,6 +30,9 @@ typedef struct ts_phase {
   double seconds;
 } ts_phase;
 
+/** Does the directory hold a log.csv with rows?  Not collective. */
+bool ts_report_exists(const char *directory);
+
 /** Open log.csv and start the clock.  Not collective.
  * \return 0, TS_ERR_IO, TS_ERR_MEMORY, or TS_ERR_INPUT (log.csv of a resumed run is not ours). */
 int ts_report_create(const ts_report_params *params, ts_report **out);

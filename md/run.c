@@ -186,9 +186,10 @@ static int start(tsi_run *run, bool resume)
   } else {
     if (resume) ts_log(TS_LOG_INFO, "resume     no checkpoint yet: starting from step 0");
     TS_TRY(ts_xyz_read(structure, &run->system));
-    if (job->task == TS_TASK_MD) TS_TRY(new_velocities(run));
   }
   tsi_setup_log_system(job->structure, run->system);
+  if (job->task == TS_TASK_MD && !run->resume) TS_TRY(new_velocities(run));
+  TS_TRY(tsi_run_make_folder(run));
   TS_TRY(tsi_setup_model(job, run->system, &run->model));
   tsi_setup_log_model(job, run->model);
   make_setup(run);
@@ -200,24 +201,31 @@ static int start(tsi_run *run, bool resume)
 
 /* ---- the tasks */
 
+/* Observables of a step; those of a step that has failed do not count. */
+static int observe(tsi_run *run, int64_t number, const ts_partial *total, ts_observer *observer)
+{
+  ts_observables now;
+  ts_observer next = *observer;
+  TS_TRY(ts_observe(&run->setup, number, total, &next, &now));
+  *observer = next;
+  run->last = now;
+  return 0;
+}
+
 /* Forces and observables at the state as it is.  A resumed step has been observed before. */
 static int first_evaluation(tsi_run *run, bool observed)
 {
   ts_partial total;
   ts_observer copy = run->observer;
   TS_TRY(ts_step_evaluate(run->step, run->first_step, &total));
-  return ts_observe(&run->setup, run->first_step, &total, observed ? &copy : &run->observer,
-                    &run->last);
+  return observe(run, run->first_step, &total, observed ? &copy : &run->observer);
 }
 
 static int advance(tsi_run *run, int64_t number)
 {
   ts_partial total;
   TS_TRY(ts_step_advance(run->step, &run->motion, number, &total));
-  ts_observables now;
-  const int status = ts_observe(&run->setup, number, &total, &run->observer, &now);
-  if (!status) run->last = now;
-  return status;
+  return observe(run, number, &total, &run->observer);
 }
 
 static bool checkpoint_due(const tsi_run *run)
@@ -267,6 +275,8 @@ static int run_md(tsi_run *run, double began)
   if (!status) status = loop(run, began);
   char message[2048]; /* the summary must not replace the message of a failure */
   snprintf(message, sizeof message, "%s", ts_error_message());
+  if (status && status != TS_ERR_STOPPED && run->saved_step >= 0)
+    ts_log(TS_LOG_INFO, "the newest checkpoint is of step %lld", (long long)run->saved_step);
   const int finish = tsi_run_finish_output(run, !status                    ? "done"
                                                 : status == TS_ERR_STOPPED ? "stopped"
                                                                            : "failed");
@@ -306,13 +316,16 @@ static int finish(tsi_run *run, int status)
   ts_model_destroy(&run->model);
   ts_system_destroy(&run->system);
   ts_engine_destroy(&run->engine);
+  if (status) tsi_fail(status, "%s", message);
+  if (status && run->world && ts_world_size(run->world) > 1 && ts_world_rank(run->world) == 0)
+    ts_error_print(status);
   ts_world_destroy(&run->world);
-  return status ? tsi_fail(status, "%s", message) : 0;
+  return status;
 }
 
 int ts_run_job(const ts_job *job, bool resume)
 {
-  tsi_run run = {.job = job, .last = {.step = -1}};
+  tsi_run run = {.job = job, .saved_step = -1, .last = {.step = -1}};
   const double began = ts_clock();
   catch_signals();
   int status = start(&run, resume);

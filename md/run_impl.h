@@ -27,6 +27,7 @@ typedef struct tsi_run {
   ts_observer observer;
   ts_observables last; /**< of the newest step; step -1: none yet */
   int64_t first_step;
+  int64_t saved_step;    /**< of the newest checkpoint; -1: none */
   ts_checkpoint *resume; /**< while a run is being resumed */
   ts_trajectory *trajectory;
   ts_rdf *rdf;
@@ -39,6 +40,9 @@ double tsi_run_time(const tsi_run *run, int64_t step);
 
 /** Refuse to start over in a folder that holds another run, unless it is to be resumed. */
 int tsi_run_check_folder(const tsi_run *run, bool resume);
+
+/** Make output.directory, once the inputs are known to be right. */
+int tsi_run_make_folder(const tsi_run *run);
 
 /** One line in the log: which files are written, and how often. */
 void tsi_run_log_output(const tsi_run *run);

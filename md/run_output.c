@@ -19,16 +19,25 @@ double tsi_run_time(const tsi_run *run, int64_t step)
 
 int tsi_run_check_folder(const tsi_run *run, bool resume)
 {
-  char folder[TS_JOB_TEXT], log[TS_JOB_TEXT];
+  char folder[TS_JOB_TEXT];
+  const bool energy = run->job->task == TS_TASK_ENERGY;
   TS_TRY(ts_job_output(run->job, "", folder));
-  TS_TRY(ts_job_output(run->job, "log.csv", log));
-  TS_TRY(tsi_folder_make(folder));
-  if (resume || run->job->task != TS_TASK_MD) return 0;
-  if (access(log, F_OK) && !tsi_run_has_checkpoint(run)) return 0;
+  if (energy && resume)
+    return tsi_fail(TS_ERR_INPUT,
+                    "%s: task \"energy\" is one evaluation; --resume is for task \"md\"",
+                    run->job->path);
+  if (resume || (!ts_report_exists(folder) && !tsi_run_has_checkpoint(run))) return 0;
   return tsi_fail(TS_ERR_INPUT,
-                  "%s: output.directory %s holds a run already; continue it with --resume, name "
-                  "another directory (--set output.directory=...), or remove it",
-                  run->job->path, folder);
+                  "%s: output.directory %s holds a run already; %sname another directory "
+                  "(--set output.directory=...), or remove it",
+                  run->job->path, folder, energy ? "" : "continue it with --resume, ");
+}
+
+int tsi_run_make_folder(const tsi_run *run)
+{
+  char folder[TS_JOB_TEXT];
+  TS_TRY(ts_job_output(run->job, "", folder));
+  return tsi_folder_make(folder);
 }
 
 /* "FILE every N steps", or how else it is written. */
@@ -187,7 +196,7 @@ int tsi_run_finish_output(tsi_run *run, const char *status)
   ts_json_writer *w;
   phases(run, &stats, phase);
   ts_report_pause(run->report);
-  ts_report_phases(run->report, NPHASES, phase);
+  if (run->last.step > run->first_step) ts_report_phases(run->report, NPHASES, phase);
   TS_TRY(ts_report_summary_begin(run->report, status, run->last.step < 0 ? NULL : &run->last,
                                  &run->observer, NPHASES, phase, &w));
   put_step_stats(w, run, &stats);

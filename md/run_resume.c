@@ -70,6 +70,7 @@ int tsi_run_save(tsi_run *run)
   status = fill(run, c);
   if (!status) status = ts_checkpoint_write(c, path, (int)run->job->output.checkpoint.keep);
   ts_checkpoint_destroy(&c);
+  if (!status) run->saved_step = run->last.step;
   run->output_seconds += ts_clock() - begin;
   return status;
 }
@@ -101,7 +102,7 @@ int tsi_run_load(tsi_run *run)
   TS_TRY(ts_checkpoint_expect_int64(c, "seed", job->velocities.seed,
                                     "set velocities.seed as it was, or start a new run"));
   TS_TRY(expect_timestep(c, job));
-  run->first_step = ts_checkpoint_step(c);
+  run->first_step = run->saved_step = ts_checkpoint_step(c);
   if (run->first_step > job->steps)
     return tsi_fail(TS_ERR_INPUT, "%s: the checkpoint is at step %lld, beyond steps = %lld of %s",
                     ts_checkpoint_path(c), (long long)run->first_step, (long long)job->steps,

@@ -4,6 +4,7 @@
 #include "runtime/error.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 static _Thread_local char message[2048];
@@ -20,6 +21,19 @@ int tsi_fail(int status, const char *format, ...)
 const char *ts_error_message(void)
 {
   return message;
+}
+
+/* Control characters of a hostile file do not reach the terminal. */
+void ts_error_print(int status)
+{
+  static bool said;
+  char text[sizeof message];
+  if (said) return;
+  said = true;
+  snprintf(text, sizeof text, "%s", *message ? message : ts_status_text(status));
+  for (char *c = text; *c; ++c)
+    if ((unsigned char)*c < 0x20 || *c == 0x7F) *c = '?';
+  fprintf(stderr, "tessera: %s%s\n", status == TS_ERR_STOPPED ? "" : "error: ", text);
 }
 
 #define TS_STATUS_CASE_TEXT(code, name, exit, text) \

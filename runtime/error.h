@@ -33,6 +33,10 @@ int tsi_fail(int status, const char *format, ...) __attribute__((format(printf, 
 /** The last message recorded by this thread ("" if none); borrowed until the next failure. */
 const char *ts_error_message(void);
 
+/** Print the last message (or what `status` means) as one line on standard error: once per process,
+ * so that rank 0 can speak before any rank leaves and mpirun ends the others.  Not collective. */
+void ts_error_print(int status);
+
 /** What a code means, in words; never NULL. */
 const char *ts_status_text(int status);
 

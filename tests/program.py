@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The program from outside: tiny systems, models from a seed, jobs, runs, and everything a run has
-written in a form that can be compared.  Used by the tests of whole runs (test_run_*.py)."""
+"""The program from outside: tiny systems, models from a seed, jobs, runs, and everything a run
+has written in a form that can be compared.  Used by the tests of whole runs (test_run_*.py)."""
 import contextlib
 import csv
 import json
@@ -8,6 +8,7 @@ import os
 import pathlib
 import subprocess
 import tempfile
+import time
 
 try:
     import h5py
@@ -19,7 +20,6 @@ GOLDEN = pathlib.Path(os.environ.get("TS_TEST_DATA", "tests/data")).resolve() / 
 TESSERA = BUILD / "tessera"
 SYMBOL = {1: "H", 6: "C", 7: "N", 8: "O", 17: "Cl", 19: "K"}
 CLOCK_COLUMNS = ("steps_per_s", "atoms_per_s")
-MASS = {"H": 1.008, "O": 15.999}
 
 
 @contextlib.contextmanager
@@ -39,23 +39,28 @@ def write_xyz(path, system, **more):
     """Extended XYZ; `more` may have velocities (A/fs)."""
     columns, head = "species:S:1:pos:R:3", []
     if any(system["pbc"]):
-        head.append('Lattice="{}"'.format(" ".join(repr(float(x)) for a in system["cell"] for x in a)))
-    rows = [[s, *map(repr, map(float, x))] for s, x in zip(system["symbols"], system["positions"], strict=True)]
+        cell = " ".join(repr(float(x)) for a in system["cell"] for x in a)
+        head.append(f'Lattice="{cell}"')
+    rows = [[s, *map(repr, map(float, x))]
+            for s, x in zip(system["symbols"], system["positions"], strict=True)]
     if "velocities" in more:
         columns += ":velo:R:3"
         head.append("velocity_unit=A/fs")
         for row, v in zip(rows, more["velocities"], strict=True):
             row += map(repr, map(float, v))
-    head += [f"Properties={columns}", 'pbc="{}"'.format(" ".join("FT"[bool(p)] for p in system["pbc"]))]
+    pbc = " ".join("FT"[bool(p)] for p in system["pbc"])
+    head += [f"Properties={columns}", f'pbc="{pbc}"']
     if system.get("charge") is not None:
         head.append(f"charge={system['charge']} multiplicity={system['multiplicity']}")
-    path.write_text("\n".join([str(len(rows)), " ".join(head)] + [" ".join(row) for row in rows]) + "\n")
+    lines = [str(len(rows)), " ".join(head), *(" ".join(row) for row in rows)]
+    path.write_text("\n".join(lines) + "\n")
 
 
 def seed_model(where, description, seed=9):
     path = where.parent / (where.stem + ".description.json")
     path.write_text(json.dumps(description))
-    subprocess.run([TESSERA, "model", "seed", "--description", path, "--seed", str(seed), "-o", where], check=True)
+    subprocess.run([TESSERA, "model", "seed", "--description", path, "--seed", str(seed),
+                    "-o", where], check=True)
 
 
 def merge(base, changes):
@@ -70,14 +75,25 @@ def write_job(path, job):
     path.write_text(json.dumps(job, indent=1))
 
 
-def run(job, *words, status=0, launcher=(), timeout=120):
+def run(job, *words, status=0, launcher=(), timeout=300):
     """Run a job, check its exit status and that a failure is one line; returns what it printed."""
-    done = subprocess.run([*launcher, TESSERA, "run", job, *words], capture_output=True, text=True, timeout=timeout)
+    done = subprocess.run([*launcher, TESSERA, "run", job, *words], capture_output=True, text=True,
+                          timeout=timeout)
     said = f"{job} {words}: exit status {done.returncode}\n{done.stdout}{done.stderr}"
     assert done.returncode == status, f"{said}\nexpected status {status}"
     errors = [line for line in done.stderr.splitlines() if line.startswith("tessera: ")]
     assert len(errors) == (status != 0), said
     return done
+
+
+def wait_for_row(process, log, step):
+    """Until log.csv of a run that is going on has the row of that step."""
+    for _ in range(30000):
+        if log.exists() and f"\n{step}," in log.read_text():
+            return
+        assert process.poll() is None, f"{log}: ended with {process.returncode} before step {step}"
+        time.sleep(0.01)
+    raise AssertionError(f"{log}: no row of step {step} within five minutes")
 
 
 def refuses(job, *words, status=1, says):
@@ -92,7 +108,8 @@ def refuses(job, *words, status=1, says):
 def log_rows(where):
     """log.csv as text, without the columns of the clock."""
     with open(where / "log.csv", newline="") as file:
-        rows = [{k: v for k, v in row.items() if k not in CLOCK_COLUMNS} for row in csv.DictReader(file)]
+        rows = [{k: v for k, v in row.items() if k not in CLOCK_COLUMNS}
+                for row in csv.DictReader(file)]
     steps = [int(row["step"]) for row in rows]
     assert steps == sorted(set(steps)), f"{where}: steps {steps}"
     return rows
@@ -148,5 +165,6 @@ def assert_same(expected, got, what):
         if isinstance(value, list):
             for row, other in zip(value, got[name]):
                 assert row == other, f"{what}: {name}: {row} and {other}"
-            assert len(value) == len(got[name]), f"{what}: {name}: {len(value)} and {len(got[name])} rows"
+            rows = f"{len(value)} and {len(got[name])} rows"
+            assert len(value) == len(got[name]), f"{what}: {name}: {rows}"
         raise AssertionError(f"{what}: {name} differs")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """A run that was stopped and resumed writes what an undisturbed one writes, byte for byte: rows,
-frames, checkpoints, radial distributions, means; between rebuilds, with another tiling, other workers
-and another scheduler.  What cannot be resumed is refused with advice.  Needs h5py (PyPI)."""
+frames, checkpoints, radial distributions, means; between rebuilds, with another tiling, other
+workers and another scheduler.  What cannot be resumed is refused with advice.  Needs h5py
+(PyPI)."""
 import json
 import shutil
 import sys
@@ -39,7 +40,8 @@ CASES = [
      (17, ("execution.tile_atoms=24", "neighbors.chunk=7", "execution.recompute=1")),
      (29, ("execution.tile_atoms=7", "execution.scheduler=prio", "neighbors.backend=faiss",
            "execution.replay=false"))),
-    ("a charged molecule", "molecule", {"ensemble": NVT, "output": {"rdf": {"pairs": []}}}, (18, ())),
+    ("a charged molecule", "molecule",
+     {"ensemble": NVT, "output": {"rdf": {"pairs": []}}}, (18, ())),
     ("one atom, velocity read", "atom",
      {"velocities": {"source": "read"}, "output": {"rdf": {"pairs": []}}}, (18, ())),
 ]
@@ -53,7 +55,8 @@ def prepare(folder):
     molecule = program.golden("molecule-charged")
     program.write_xyz(folder / "molecule.xyz", molecule)
     program.seed_model(folder / "molecule.safetensors", molecule["model"])
-    atom = {"cell": cluster["cell"], "pbc": [True] * 3, "symbols": ["O"], "positions": [[0.001, 8.9, 3]]}
+    atom = {"cell": cluster["cell"], "pbc": [True] * 3, "symbols": ["O"],
+            "positions": [[0.001, 8.9, 3]]}
     program.write_xyz(folder / "atom.xyz", atom, velocities=[[-0.05, 0.1, 0.02]])
     shutil.copy(folder / "cluster.safetensors", folder / "atom.safetensors")
 
@@ -113,11 +116,13 @@ def check_refusals(folder):
     program.refuses(job, "--resume", *run, "--set", "timestep_fs=0.2",
                     says=["timestep", "0.1", "0.2", "timestep_fs"])
     program.refuses(job, "--resume", *words("refused", 7), says=["step 8", "steps = 7"])
-    for change in ('output.rdf.pairs=["O-O"]', 'output.rdf.pairs=["O-O","H-H"]', "output.rdf.bin_A=0.1"):
-        program.refuses(job, "--resume", *words("refused", 12), "--set", change, says=["output.rdf"])
-    program.refuses(job, "--resume", *words("refused", 12), "--set", "output.trajectory.forces=true",
+    longer = words("refused", 12)
+    for change in ('output.rdf.pairs=["O-O"]', 'output.rdf.pairs=["O-O","H-H"]',
+                   "output.rdf.bin_A=0.1"):
+        program.refuses(job, "--resume", *longer, "--set", change, says=["output.rdf"])
+    program.refuses(job, "--resume", *longer, "--set", "output.trajectory.forces=true",
                     says=["traj.h5", "force"])
-    program.assert_same(before, program.state(folder / "refused"), "refused runs have changed something")
+    program.assert_same(before, program.state(folder / "refused"), "refused runs changed something")
     program.run(job, "--resume", *run)  # nothing left to do
     program.assert_same(before, program.state(folder / "refused"), "a run resumed at its end")
 
