@@ -81,7 +81,7 @@ static int ascending(const void *a, const void *b)
 static int make_distinct(int n, int *value)
 {
   int kept = 0;
-  qsort(value, (size_t)n, sizeof *value, ascending);
+  if (n) qsort(value, (size_t)n, sizeof *value, ascending);
   for (int i = 0; i < n; i++)
     if (kept == 0 || value[i] != value[kept - 1]) value[kept++] = value[i];
   return kept;

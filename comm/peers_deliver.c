@@ -41,7 +41,7 @@ int ts_box_add(ts_box *box, size_t record, int64_t n, const void *records)
     box->data = data;
     box->room = room;
   }
-  memcpy(box->data + (size_t)box->n * record, records, (size_t)n * record);
+  if (n) memcpy(box->data + (size_t)box->n * record, records, (size_t)n * record);
   box->n += n;
   return 0;
 }
@@ -167,8 +167,9 @@ static void pack(void *context, int host, int slot, void *out)
   const packing *p = context;
   const ts_delivery *d = p->delivery;
   const int64_t k = (int64_t)host * p->slots + slot;
-  memcpy(out, d->going[host].data + (size_t)d->start[k] * d->record,
-         (size_t)d->count[k] * d->record);
+  if (d->count[k])
+    memcpy(out, d->going[host].data + (size_t)d->start[k] * d->record,
+           (size_t)d->count[k] * d->record);
 }
 
 static int run_step(ts_delivery *d, step *s, ts_box *box)

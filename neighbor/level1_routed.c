@@ -226,7 +226,7 @@ static void pack(void *context, int host, int slot, void *out)
 {
   const axis_step *s = context;
   const ts_box *box = &s->going[host * s->slots + slot];
-  memcpy(out, box->data, (size_t)box->n * sizeof(entry));
+  if (box->n) memcpy(out, box->data, (size_t)box->n * sizeof(entry));
 }
 
 static int exchange_axis(axis_step *s, ts_box *list, ts_exchange *x)

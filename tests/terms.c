@@ -159,7 +159,7 @@ static void pack(void *context, int host, int slot, void *out)
 {
   const terms *t = context;
   (void)host;
-  memcpy(out, t->out + t->start[slot], (size_t)t->count[slot] * sizeof *t->out);
+  if (t->count[slot]) memcpy(out, t->out + t->start[slot], (size_t)t->count[slot] * sizeof *t->out);
 }
 
 /* Turn the coefficients that a generator touches; what moves is laid out by slot. */
