@@ -18,7 +18,8 @@ AC_DEFUN([TS_KERNEL_FLAGS], [
   ts_kernel_isas=base
   TS_KERNEL_V3_CFLAGS=
   TS_KERNEL_V4_CFLAGS=
-  AS_CASE([$host_cpu], [x86_64], [
+  # under sanitizers the base build is enough: the sources are the same
+  AS_CASE([$host_cpu/$enable_sanitizers], [x86_64/no], [
     TS_APPEND_FLAGS([TS_KERNEL_V3_CFLAGS], [-march=x86-64-v3])
     TS_APPEND_FLAGS([TS_KERNEL_V4_CFLAGS], [-march=x86-64-v4 -mprefer-vector-width=512])])
   AS_CASE([$TS_KERNEL_V3_CFLAGS/$TS_KERNEL_V4_CFLAGS], [*x86-64-v3*/*x86-64-v4*],
