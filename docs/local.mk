@@ -9,6 +9,7 @@ EXTRA_DIST += docs/model-files.md
 EXTRA_DIST += docs/model.md
 EXTRA_DIST += docs/neighbors.md
 EXTRA_DIST += docs/routing.md
+EXTRA_DIST += docs/screen.md
 EXTRA_DIST += docs/units.md
 
 # the JSON Schema of job files, for editors

@@ -379,9 +379,16 @@ static int forces(ts_step *s, ts_partial *total)
 
 int ts_step_evaluate(ts_step *s, int64_t number, ts_partial *total)
 {
-  const double moved = ts_displacement_max(s->system->n, (const double(*)[3])s->system->x,
-                                           (const double(*)[3])s->x_build, NULL);
+  const ts_system *sys = s->system;
+  ts_lidx atom;
+  const double moved = ts_displacement_max(sys->n, (const double(*)[3])sys->x,
+                                           (const double(*)[3])s->x_build, &atom);
   s->now = (ts_step_now){.motion = NULL, .number = number};
+  if (!isfinite(moved))
+    return tsi_fail(TS_ERR_SIMULATION,
+                    "step %lld: atom %lld is at (%g, %g, %g) A, expected finite positions",
+                    (long long)number, (long long)sys->gid[atom] + 1, sys->x[atom][0],
+                    sys->x[atom][1], sys->x[atom][2]);
   if (!(moved <= s->params.skin / 2)) TS_TRY(begin(s, TS_REBUILD_DISPLACEMENT));
   return forces(s, total);
 }

@@ -62,16 +62,22 @@ static bool finite3(const double a[3])
   return isfinite(a[0]) && isfinite(a[1]) && isfinite(a[2]);
 }
 
+static int check_position(const ts_system *s, ts_lidx i)
+{
+  const double *x = s->x[i];
+  if (finite3(x)) return 0;
+  return tsi_fail(TS_ERR_SIMULATION, "atom %ld is at (%g, %g, %g) A; expected finite positions",
+                  (long)s->gid[i] + 1, x[0], x[1], x[2]);
+}
+
 static int check_atom(const ts_system *s, ts_lidx i)
 {
   const long id = (long)s->gid[i] + 1;
-  const double *x = s->x[i], *v = s->v[i];
+  const double *v = s->v[i];
   if (id < 1 || id > s->natoms)
     return tsi_fail(TS_ERR_SIMULATION, "an atom has the id %ld; expected 1 to %ld", id,
                     (long)s->natoms);
-  if (!finite3(x))
-    return tsi_fail(TS_ERR_SIMULATION, "atom %ld is at (%g, %g, %g) A; expected finite positions",
-                    id, x[0], x[1], x[2]);
+  TS_TRY(check_position(s, i));
   if (!finite3(v))
     return tsi_fail(TS_ERR_SIMULATION,
                     "atom %ld has the velocity (%g, %g, %g) A/fs; expected finite velocities", id,
@@ -148,6 +154,8 @@ int ts_system_permute(ts_system *system, const ts_lidx *order)
 
 int ts_system_wrap(ts_system *system)
 {
+  for (ts_lidx i = 0; i < system->n; ++i) /* here, where the atom's id is known */
+    TS_TRY(check_position(system, i));
   return ts_cell_wrap(&system->cell, system->n, system->x, system->image);
 }
 

@@ -94,7 +94,7 @@ static bool compute_apart(const ts_model *model, const golden_case *c, const set
   memset(out, 0, sizeof *out);
   const pid_t child = fork();
   if (child == 0) {
-    watchdog(120);
+    watchdog(400);
     ts_system *system = case_copy(c->system);
     compute(model, system, s, out);
     _exit(0);
@@ -182,7 +182,7 @@ static void full_width(void **state)
 {
   (void)state;
   static const setting settings[] = {
-      {2, NULL, 1, 0, false}, {1, NULL, 7, 1, false}, {2, NULL, 1000, 0.5, false}};
+      {2, NULL, 1, 0, false}, {1, NULL, 7, 1, false}, {2, NULL, 40, 0.5, false}};
   EXPECT_SAME_BITS("water64-full", false, 12, settings);
 }
 
