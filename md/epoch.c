@@ -301,8 +301,8 @@ done:
 
 int tsi_epoch_begin(ts_step *s, bool sort)
 {
+  TS_TRY(ts_system_wrap(s->system)); /* where this fails the present epoch stays whole */
   drop_edges(s);
-  TS_TRY(ts_system_wrap(s->system));
   if (sort) TS_TRY(sort_atoms(s));
   memcpy(s->x_build, s->system->x, (size_t)s->system->n * sizeof *s->x_build);
   for (int k = 0; k < s->model->desc.nstages; k++)

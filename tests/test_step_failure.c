@@ -192,9 +192,10 @@ static void recovery(void **state)
   const ts_lidx i = atom(system, 7);
   const double good[3] = {system->x[i][0], system->x[i][1], system->x[i][2]};
   case_output after = {.n = system->n, .energy = calloc((size_t)system->n, sizeof(double))};
-  for (int broken = 0; broken < 2; broken++) {
+  for (int broken = 0; broken < 3; broken++) {
     memcpy(system->x[i], system->x[atom(system, 8)], sizeof good);
     if (broken == 1) system->x[i][0] = NAN;
+    if (broken == 2) system->x[i][0] = 1e12; /* more periods away than are counted */
     assert_int_equal(ts_step_evaluate(step, 2, &total), TS_ERR_SIMULATION);
     memcpy(system->x[i], good, sizeof good);
     must(ts_step_evaluate(step, 3, &total));
