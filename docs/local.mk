@@ -4,11 +4,13 @@ EXTRA_DIST += docs/building.md
 EXTRA_DIST += docs/collectives.md
 EXTRA_DIST += docs/developer.md
 EXTRA_DIST += docs/files.md
+EXTRA_DIST += docs/first-job.md
 EXTRA_DIST += docs/job-file.md
 EXTRA_DIST += docs/model-files.md
 EXTRA_DIST += docs/model.md
 EXTRA_DIST += docs/neighbors.md
 EXTRA_DIST += docs/routing.md
+EXTRA_DIST += docs/screen.md
 EXTRA_DIST += docs/screen.md
 EXTRA_DIST += docs/units.md
 
