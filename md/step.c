@@ -432,7 +432,8 @@ int ts_step_topology(const ts_step *s, int stage, uint64_t *hash, int64_t *activ
   TS_TRY(TSI_NEW(all, e->count));
   for (int t = 0; t < s->ntiles; t++) {
     const ts_tile *tile = &s->tiles[stage]->tile[t];
-    memcpy(all + tile->first_edge, s->active[stage * s->ntiles + t], (size_t)tile->edges);
+    if (tile->edges > 0)
+      memcpy(all + tile->first_edge, s->active[stage * s->ntiles + t], (size_t)tile->edges);
   }
   *hash = ts_edges_hash(e, all, s->system->gid, (const int32_t(*)[3])s->system->image);
   *active = 0;
