@@ -20,24 +20,32 @@ struct tsi_h5 {
 
 /* ---- errors ---- */
 
-typedef struct reason {
-  char text[256];
-} reason;
+/* HDF5's reason for the newest failure.  It is noted when the failing call returns, because any
+ * later one, such as closing a dataset, forgets it. */
+static char reason[256];
 
-/* Called from the innermost error outwards: keep the first. */
+/* From the innermost error outwards: keep the first.  Of a failed write HDF5 tells addresses and
+ * the time of day, too; the system's own words are in quotes. */
 static herr_t keep_first(unsigned n, const H5E_error2_t *error, void *data)
 {
-  reason *why = data;
-  if (n == 0) snprintf(why->text, sizeof why->text, "%s", error->desc ? error->desc : "");
+  static const char words[] = "error message = '";
+  const char *text = error->desc ? error->desc : "", *quoted = strstr(text, words);
+  (void)data;
+  if (n > 0) return 0;
+  if (quoted) text = quoted + strlen(words);
+  snprintf(reason, sizeof reason, "%.*s", (int)(quoted ? strcspn(text, "'") : strlen(text)), text);
   return 0;
+}
+
+static herr_t note(hid_t stack, void *data)
+{
+  return H5Ewalk2(stack, H5E_WALK_UPWARD, keep_first, data);
 }
 
 static int fail(const char *path, const char *object, const char *what)
 {
-  reason why = {"no reason given"};
-  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_first, &why);
   return tsi_fail(TS_ERR_HDF5, "%s%s%s: cannot %s: %s", path, *object ? ", " : "", object, what,
-                  why.text);
+                  *reason ? reason : "no reason given");
 }
 
 /* ---- files ---- */
@@ -84,7 +92,8 @@ static int open_file(const char *path, MPI_Comm comm, bool create, int64_t user_
   *out = NULL;
   MPI_Initialized(&started);
   if (started) MPI_Comm_size(comm, &ranks);
-  H5Eset_auto2(H5E_DEFAULT, NULL, NULL); /* we say it ourselves */
+  *reason = '\0';
+  H5Eset_auto2(H5E_DEFAULT, note, NULL);
   tsi_h5 *file = calloc(1, sizeof *file);
   if (!file || !(file->path = strdup(path))) {
     free(file);
@@ -121,13 +130,23 @@ int tsi_h5_flush(tsi_h5 *file)
   return H5Fflush(file->id, H5F_SCOPE_LOCAL) < 0 ? fail(file->path, "", "flush it") : 0;
 }
 
+static bool broken;
+
+bool tsi_h5_is_broken(void)
+{
+  return broken;
+}
+
 int tsi_h5_close(tsi_h5 **file)
 {
   tsi_h5 *f = *file;
   if (!f) return 0;
   int status = 0;
   if (f->transfer >= 0) H5Pclose(f->transfer);
-  if (f->id >= 0 && H5Fclose(f->id) < 0) status = fail(f->path, "", "close it");
+  if (f->id >= 0 && H5Fclose(f->id) < 0) {
+    status = fail(f->path, "", "close it");
+    broken = true;
+  }
   free(f->path);
   free(f);
   *file = NULL;

@@ -52,6 +52,10 @@ int tsi_h5_flush(tsi_h5 *file);
 /** Accepts NULL, sets *file to NULL. */
 int tsi_h5_close(tsi_h5 **file);
 
+/** A file could not be closed, as on a full disk.  HDF5 then may crash when MPI or the process ends
+ * (1.10: H5F__close_cb): end the process by ts_world_abort(). */
+bool tsi_h5_is_broken(void);
+
 bool tsi_h5_has(tsi_h5 *file, const char *path);
 int tsi_h5_group(tsi_h5 *file, const char *path);
 /** A second name for an object. */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "md/h5.h"
 #include "md/run_impl.h"
 #include "md/setup.h"
 #include "md/ts_units.h"
@@ -317,8 +318,14 @@ static int finish(tsi_run *run, int status)
   ts_system_destroy(&run->system);
   ts_engine_destroy(&run->engine);
   if (status) tsi_fail(status, "%s", message);
-  if (status && run->world && ts_world_size(run->world) > 1 && ts_world_rank(run->world) == 0)
+  const bool broken = tsi_h5_is_broken();
+  if (status && run->world && ts_world_rank(run->world) == 0 &&
+      (broken || ts_world_size(run->world) > 1))
     ts_error_print(status);
+  if (status && run->world && broken) {
+    fflush(stdout);
+    ts_world_abort(run->world, status);
+  }
   ts_world_destroy(&run->world);
   return status;
 }

@@ -137,9 +137,10 @@ def no_place_to_write(folder):
         program.run(job, *words(f"roomy-{trajectory}", *sets))
         full = folder / f"full-{trajectory}"
         status, said = run_out_of_space(job, full / "log.csv", *words(full.name, *sets))
-        last = said.splitlines()[-1]
-        assert status == 3 and f"tessera: error: {full}/" in last, (status, said)
-        print(last)
+        error = [line for line in said.splitlines() if line.startswith("tessera: ")]
+        assert status == 3 and len(error) == 1, (status, said)
+        assert f"error: {full}/" in error[0] and "File too large" in error[0], error
+        print(error[0])
         program.run(job, "--resume", *words(full.name, *sets))
         expected = program.state(folder / f"roomy-{trajectory}")
         program.assert_same(expected, program.state(full), full.name)
