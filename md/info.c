@@ -4,6 +4,7 @@
  * it also answers where those fail. */
 #include "md/command.h"
 
+#include "md/setup.h"
 #include "models/kernels.h"
 #include "models/matrix.h"
 #include "runtime/error.h"
@@ -11,14 +12,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
-/* An instruction set of the kernels, in words. */
-static const char *isa_text(const char *isa)
-{
-  if (!strcmp(isa, "v4")) return "v4 (x86-64-v4: AVX-512)";
-  if (!strcmp(isa, "v3")) return "v3 (x86-64-v3: AVX2)";
-  return "base (any CPU)";
-}
 
 /* One line for each "; " in the list that configure wrote down. */
 static void print_list(const char *list)
@@ -55,7 +48,7 @@ int ts_info_print(void)
   printf("%s\nbuilt with\n", PACKAGE_STRING);
   print_list(TS_BUILT_WITH);
   printf("processors\n  %s\n", text);
-  printf("kernels\n  %s\n", isa_text(ts_kernels_find(false, "auto")->isa));
+  printf("kernels\n  %s\n", tsi_setup_kernels(ts_kernels_find(false, "auto")->isa));
   print_matrix_modes();
   return 0;
 }

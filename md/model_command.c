@@ -35,6 +35,14 @@ static void show_stage(const ts_stage_desc *stage, int number)
   printf("\n");
 }
 
+static void show_elements(const ts_model_desc *desc)
+{
+  printf("elements    ");
+  for (int z = 1; z <= TS_ELEMENTS; ++z)
+    if (desc->element[z]) printf(" %s", ts_element_symbol(z));
+  printf("%s\n", desc->lists_elements ? "" : " not said");
+}
+
 static void show_description(const ts_model_desc *desc)
 {
   static const char *const merges[] = {
@@ -46,6 +54,7 @@ static void show_description(const ts_model_desc *desc)
     show_stage(&desc->stage[s], s + 1);
   printf("merge        %s; softmax floor %s\n", merges[desc->merge],
          desc->floor == TS_FLOOR_MAX ? "max" : "absolute");
+  show_elements(desc);
   printf("energy       head %s, unit %.10g eV\n", desc->head, desc->energy_unit);
   for (int z = 1; z <= TS_ELEMENTS; ++z)
     if (desc->reference_energy[z] != 0.0)

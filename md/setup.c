@@ -14,6 +14,16 @@
 
 enum { LINE = 4096 };
 
+/* Append to a line. */
+static void __attribute__((format(printf, 2, 3))) add(char line[LINE], const char *format, ...)
+{
+  const size_t used = strlen(line);
+  va_list args;
+  va_start(args, format);
+  vsnprintf(line + used, LINE - used, format, args);
+  va_end(args);
+}
+
 /* The charge of the job, else of the structure; within what models embed. */
 static int choose_charge(const ts_job *job, const ts_system *system, ts_model_params *params)
 {
@@ -27,6 +37,21 @@ static int choose_charge(const ts_job *job, const ts_system *system, ts_model_pa
     return tsi_fail(TS_ERR_INPUT,
                     "%s: charge %d and multiplicity %d; expected -10 to 10 and 0 to 20",
                     job->structure, params->charge, params->multiplicity);
+  return 0;
+}
+
+/* A model extrapolates blindly to an element that it was not taught, where it says which it was. */
+static int check_elements(const ts_job *job, const ts_model_desc *desc, int nspecies,
+                          const int *species)
+{
+  char known[LINE] = "";
+  if (!desc->lists_elements) return 0;
+  for (int z = 1; z <= TS_ELEMENTS; ++z)
+    if (desc->element[z]) add(known, " %s", ts_element_symbol(z));
+  for (int i = 0; i < nspecies; ++i)
+    if (!desc->element[species[i]])
+      return tsi_fail(TS_ERR_INPUT, "%s: %s has %s, which the model %s was not taught; expected%s",
+                      job->path, job->structure, ts_element_symbol(species[i]), job->model, known);
   return 0;
 }
 
@@ -49,7 +74,8 @@ int tsi_setup_model(const ts_job *job, const ts_system *system, ts_model **out)
     if (count[z]) species[params.nspecies++] = z;
   TS_TRY(ts_job_input(job, job->model, path));
   TS_TRY(ts_model_load(path, params.has_charge, &desc, &weights));
-  const int status = ts_model_create(&desc, weights, &params, out);
+  int status = check_elements(job, &desc, params.nspecies, species);
+  if (!status) status = ts_model_create(&desc, weights, &params, out);
   ts_weights_destroy(&weights);
   return status;
 }
@@ -71,15 +97,6 @@ void tsi_setup_step(const ts_job *job, const ts_model *model, int workers, ts_st
 }
 
 /* ---- lines of the log */
-
-static void __attribute__((format(printf, 2, 3))) add(char line[LINE], const char *format, ...)
-{
-  const size_t used = strlen(line);
-  va_list args;
-  va_start(args, format);
-  vsnprintf(line + used, LINE - used, format, args);
-  va_end(args);
-}
 
 static void log_cell(const ts_cell *cell)
 {
@@ -114,6 +131,13 @@ void tsi_setup_log_system(const char *path, const ts_system *system)
   log_cell(&system->cell);
 }
 
+const char *tsi_setup_kernels(const char *isa)
+{
+  if (!strcmp(isa, "v4")) return "v4 (x86-64-v4: AVX-512)";
+  if (!strcmp(isa, "v3")) return "v3 (x86-64-v3: AVX2)";
+  return "base (any CPU)";
+}
+
 void tsi_setup_log_model(const ts_job *job, const ts_model *model)
 {
   const ts_model_desc *desc = &model->desc;
@@ -125,11 +149,11 @@ void tsi_setup_log_model(const ts_job *job, const ts_model *model)
   ts_log(TS_LOG_INFO, "%s", line);
   if (desc->note[0]) ts_log(TS_LOG_INFO, "note       %s", desc->note);
   ts_log(TS_LOG_INFO,
-         "precision  %s, kernels %s; error of products (matrix mode %s) %.1e, of radial tables "
-         "%.1e, of their slopes %.1e",
-         model->is_double ? "double" : "float", model->kernels->isa, model->matrix->name,
-         ts_matrix_error(model->matrix, model->is_double), model->radial_error,
-         model->radial_slope_error);
+         "precision  %s; relative errors: %.1e of matrix products (mode %s), %.1e of the radial "
+         "tables, %.1e of their slopes; kernels %s",
+         model->is_double ? "double" : "float", ts_matrix_error(model->matrix, model->is_double),
+         model->matrix->name, model->radial_error, model->radial_slope_error,
+         tsi_setup_kernels(model->kernels->isa));
 }
 
 void tsi_setup_log_edges(const ts_model *model, double skin, const double *edges)

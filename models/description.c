@@ -135,19 +135,20 @@ static int read_orders(const scope *s, ts_stage_desc *stage)
   return 0;
 }
 
-static int read_excluded(const scope *s, ts_stage_desc *stage)
+/* A list of atomic numbers; none where the key is absent. */
+static int read_elements(const scope *s, const char *key, bool has[TS_MAX_ELEMENT])
 {
   const ts_json_node *list;
-  if (!ts_json_member(s->object, "exclude_senders")) return 0;
-  TS_TRY(find(s, "exclude_senders", TS_JSON_ARRAY, &list));
+  if (!ts_json_member(s->object, key)) return 0;
+  TS_TRY(find(s, key, TS_JSON_ARRAY, &list));
   for (int i = 0; i < ts_json_size(list); ++i) {
     const ts_json_node *item = ts_json_at(list, i);
     int64_t z = -1;
     if (ts_json_node_kind(item) != TS_JSON_NUMBER || ts_json_int64(item, &z) || z < 0 ||
         z >= TS_MAX_ELEMENT)
-      return refuse(s, "exclude_senders", item, TS_ERR_INPUT,
-                    "expected atomic numbers below %d (0 is padding)", TS_MAX_ELEMENT);
-    stage->excluded[z] = true;
+      return refuse(s, key, item, TS_ERR_INPUT, "expected atomic numbers below %d (0 is padding)",
+                    TS_MAX_ELEMENT);
+    has[z] = true;
   }
   return 0;
 }
@@ -177,7 +178,7 @@ static int read_stage(scope *s, ts_stage_desc *stage)
   stage->envelope = (ts_envelope)envelope;
   TS_TRY(read_orders(s, stage));
   TS_TRY(read_most(s, stage));
-  return read_excluded(s, stage);
+  return read_elements(s, "exclude_senders", stage->excluded);
 }
 
 static int read_stages(const scope *s, ts_model_desc *desc)
@@ -336,13 +337,17 @@ static int read_text(const scope *s, ts_model_desc *desc)
 
 static int read_model(const scope *s, ts_model_desc *desc)
 {
-  static const char *const known[] = {"channels",       "heads",         "head_dim",
-                                      "head_channels",  "lmax",          "bases",
-                                      "average_degree", "head",          "silu_scale",
-                                      "sigmoid_scale",  "stages",        "merge",
-                                      "cg_first_order", "softmax_floor", "score",
-                                      "weighting",      "head_kind",     "reference_energies",
-                                      "energy_unit",    "note",          NULL};
+  static const char *const known[] = {"channels",       "heads",
+                                      "head_dim",       "head_channels",
+                                      "lmax",           "bases",
+                                      "average_degree", "head",
+                                      "silu_scale",     "sigmoid_scale",
+                                      "stages",         "merge",
+                                      "cg_first_order", "softmax_floor",
+                                      "score",          "weighting",
+                                      "head_kind",      "reference_energies",
+                                      "energy_unit",    "note",
+                                      "elements",       NULL};
   int floor, score, weighting, head;
   TS_TRY(check_keys(s, known));
   TS_TRY(read_widths(s, desc));
@@ -360,6 +365,8 @@ static int read_model(const scope *s, ts_model_desc *desc)
   desc->weighting = (ts_weighting)weighting;
   desc->head_kind = (ts_head_kind)head;
   TS_TRY(read_energies(s, desc));
+  desc->lists_elements = ts_json_member(s->object, "elements") != NULL;
+  TS_TRY(read_elements(s, "elements", desc->element));
   return check_blocks(s, desc);
 }
 
@@ -376,6 +383,14 @@ int ts_model_desc_parse(const ts_json_node *object, const char *origin, ts_model
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
+static void put_elements(ts_json_writer *json, const char *key, const bool has[TS_MAX_ELEMENT])
+{
+  ts_json_open_array(json, key);
+  for (int z = 0; z < TS_MAX_ELEMENT; ++z)
+    if (has[z]) ts_json_put_int(json, NULL, z);
+  ts_json_close(json);
+}
+
 static void put_stage(ts_json_writer *json, const ts_stage_desc *stage)
 {
   ts_json_open_object(json, NULL);
@@ -386,10 +401,7 @@ static void put_stage(ts_json_writer *json, const ts_stage_desc *stage)
   for (int i = 0; i < stage->nlayers; ++i)
     ts_json_put_string(json, NULL, order_names[stage->order[i]]);
   ts_json_close(json);
-  ts_json_open_array(json, "exclude_senders");
-  for (int z = 0; z < TS_MAX_ELEMENT; ++z)
-    if (stage->excluded[z]) ts_json_put_int(json, NULL, z);
-  ts_json_close(json);
+  put_elements(json, "exclude_senders", stage->excluded);
   if (stage->max_neighbors) ts_json_put_int(json, "max_neighbors", stage->max_neighbors);
   ts_json_close(json);
 }
@@ -428,6 +440,7 @@ static void put_model(ts_json_writer *json, const ts_model_desc *desc)
   if (desc->score) ts_json_put_string(json, "score", score_names[desc->score]);
   if (desc->weighting) ts_json_put_string(json, "weighting", weighting_names[desc->weighting]);
   if (desc->head_kind) ts_json_put_string(json, "head_kind", head_names[desc->head_kind]);
+  if (desc->lists_elements) put_elements(json, "elements", desc->element);
   put_energies(json, desc);
   ts_json_put_string(json, "note", desc->note);
 }

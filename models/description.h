@@ -62,6 +62,8 @@ typedef struct ts_model_desc {
   ts_score score;
   ts_weighting weighting;
   ts_head_kind head_kind;
+  bool lists_elements;                     /* it says what it was taught */
+  bool element[TS_MAX_ELEMENT];            /* these; of no meaning otherwise */
   double reference_energy[TS_MAX_ELEMENT]; /* [eV] added per atom; 0 where absent */
   double energy_unit;                      /* [eV] per unit of the model's own output */
   char note[256];

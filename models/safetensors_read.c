@@ -273,14 +273,14 @@ static int find_header(reader *r, size_t size, uint64_t *length)
 {
   if (size < 8)
     return tsi_fail(TS_ERR_INPUT,
-                    "%s: %zu bytes; a safetensors file starts with 8 bytes of header"
-                    " length",
+                    "%s: not a safetensors file, or cut: %zu bytes; expected 8 with the length of"
+                    " a header, then the header",
                     r->origin, size);
   memcpy(length, r->bytes, sizeof *length);
   if (*length > size - 8 || *length > HEADER_LIMIT)
     return tsi_fail(TS_ERR_INPUT,
-                    "%s: header length %llu; expected at most the %zu bytes that"
-                    " follow, and %d",
+                    "%s: not a safetensors file, or cut: its first 8 bytes tell of a header of"
+                    " %llu bytes; expected at most the %zu that follow, and %d",
                     r->origin, (unsigned long long)*length, size - 8, HEADER_LIMIT);
   const unsigned char *nul = memchr(r->bytes + 8, 0, *length);
   if (nul)

@@ -56,6 +56,7 @@ static void test_recorded(void **state)
     desc.reference_energy[8] = -2041.8396543210123;
     desc.energy_unit = i % 2 ? 0.0433641153087705 : 1.0;
     strcpy(desc.note, "a \"note\"");
+    desc.lists_elements = desc.element[8] = desc.element[19] = i % 2;
     assert_int_equal(ts_model_desc_format(&desc, &text), 0);
     if (parse(text, &again)) fail_msg("%s", ts_error_message());
     assert_memory_equal(&desc, &again, sizeof desc);
@@ -164,6 +165,14 @@ static void test_stages(void **state)
   refuse_input("\"poly\"", "\"poly\",\"exclude_senders\":[1.5]", "exclude_senders is 1.5");
 }
 
+static void test_elements(void **state)
+{
+  (void)state;
+  refuse_input("\"stages\"", "\"elements\":[8,128],\"stages\"", "elements is 128");
+  refuse_input("\"stages\"", "\"elements\":[\"O\"],\"stages\"", "elements is \"O\"");
+  refuse_input("\"stages\"", "\"elements\":8,\"stages\"", "elements is 8");
+}
+
 static void test_energies(void **state)
 {
   (void)state;
@@ -207,7 +216,7 @@ int main(void)
       cmocka_unit_test(test_recorded),     cmocka_unit_test(test_fields),
       cmocka_unit_test(test_widths),       cmocka_unit_test(test_stages),
       cmocka_unit_test(test_energies),     cmocka_unit_test(test_other_forms),
-      cmocka_unit_test(test_comma_locale),
+      cmocka_unit_test(test_comma_locale), cmocka_unit_test(test_elements),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,7 +99,11 @@ def inputs_are_wrong(folder):
     (folder / "nan.xyz").write_text(re.sub(r"\nCl \S+", "\nCl nan", good, count=1))
     for sets, says in ((["structure=none.xyz"], ["none.xyz", "No such file"]),
                        (["model=none.safetensors"], ["none.safetensors"]),
-                       (["model=cluster.xyz"], ["cluster.xyz"]),
+                       (["model=cluster.xyz"], ["cluster.xyz: not a safetensors file"]),
+                       (["model=job.json"], ["job.json: not a safetensors file"]),
+                       (["model=taught.safetensors"],
+                        ["cluster.xyz has Cl",
+                         "taught.safetensors was not taught; expected H C N O K"]),
                        (["structure=element.xyz"], ["element.xyz:", "Xx"]),
                        (["structure=nan.xyz"], ["nan.xyz:", "nan"]),
                        (["stepz=5"], ["stepz", "steps"]),
@@ -154,6 +158,8 @@ with program.folder() as folder:
     cluster = program.golden("triclinic-cluster")
     program.write_xyz(folder / "cluster.xyz", cluster)
     program.seed_model(folder / "cluster.safetensors", cluster["model"])
+    program.seed_model(folder / "taught.safetensors",
+                       dict(cluster["model"], elements=[1, 6, 7, 8, 19]))
     program.write_job(folder / "job.json", JOB)
     simulation_fails(folder, cluster)
     inputs_are_wrong(folder)

@@ -440,13 +440,15 @@ def write_safetensors(path, tensors, description):
 
 
 def convert(tensors, config, path, head=None, all_neighbours=False, without_charge=False,
-            reference_energies=None, note=None):
+            reference_energies=None, note=None, elements=None):
     """Write `path` from a checkpoint's arrays and configuration; returns the description."""
     description = describe(config, choose_head(tensors, head), all_neighbours)
     if reference_energies is not None:
         description["reference_energies"] = reference_energies
     if note is not None:
         description["note"] = note
+    if elements is not None:
+        description["elements"] = elements
     write_safetensors(path, select(tensors, description, without_charge), description)
     return description
 
@@ -496,6 +498,14 @@ def load_energies(path):
     return energies
 
 
+def atomic_numbers(text):
+    """'1,8' -> [1, 8]"""
+    numbers = [int(word) for word in text.split(",")]
+    if not all(1 <= z <= 118 for z in numbers):
+        raise ValueError(text)
+    return numbers
+
+
 def main():
     parser = argparse.ArgumentParser(prog="tessera model convert", description=__doc__.split("\n")[0])
     parser.add_argument("checkpoint", metavar="CHECKPOINT.pt")
@@ -508,11 +518,14 @@ def main():
                         help="leave the tensors for charge and multiplicity out")
     parser.add_argument("--reference-energies", metavar="FILE.json",
                         help='atomic energies to add, {"8": eV, ...}')
+    parser.add_argument("--elements", metavar="1,8,...", type=atomic_numbers,
+                        help="atomic numbers of what the model was taught")
     parser.add_argument("--note", help="a line kept in the file")
     args = parser.parse_args()
     energies = load_energies(args.reference_energies) if args.reference_energies else None
     description = convert(load_checkpoint(args.checkpoint), load_config(args.config), args.output,
-                          args.head, args.all_neighbors, args.without_charge, energies, args.note)
+                          args.head, args.all_neighbors, args.without_charge, energies, args.note,
+                          args.elements)
     print(f"{args.output}: head {description['head']}, {len(description['stages'])} stage(s),"
           f" {description['channels']} channels")
 
