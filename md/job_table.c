@@ -41,6 +41,7 @@ static const tsi_job_word matrices[] = {
     {"amx", -1, true},  {"amx2", -1, true},   {"amx3", -1, true},
     {"fp32", -1, true}, {"tf32", -1, true},   {0}};
 static const tsi_job_word trajectories[] = {{".h5", TS_TRAJECTORY_H5MD, false},
+                                            {".h5md", TS_TRAJECTORY_H5MD, false},
                                             {".xyz", TS_TRAJECTORY_XYZ, false},
                                             {".dcd", -1, true},
                                             {0}};
@@ -290,7 +291,7 @@ const tsi_job_key tsi_job_keys[] = {
      AT(output.trajectory.file),
      .words = trajectories,
      .fallback = "\"traj.h5\"",
-     .doc = "H5MD (.h5) or extended XYZ (.xyz)"},
+     .doc = "H5MD (.h5, .h5md) or extended XYZ (.xyz)"},
     {.path = "output.trajectory.every",
      .type = TSI_JOB_INTEGER,
      AT(output.trajectory.every),

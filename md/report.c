@@ -213,6 +213,9 @@ static void write_csv_row(FILE *csv, const ts_observables *o, double steps_per_s
   fputc('\n', csv);
 }
 
+/* A slope over less time [ps] is mostly noise: a dash on the screen. */
+static const double drift_from = 1.0;
+
 /* A number of the screen table, or a dash. */
 static void screen_number(int width, int decimals, double value)
 {
@@ -232,7 +235,7 @@ static void print_row(ts_report *report, const ts_observables *o, double atoms_p
   screen_number(15, 4, o->conserved);
   screen_number(9, 2, o->temperature);
   screen_number(10, 1, o->pressure);
-  screen_number(11, 3, o->drift);
+  screen_number(11, 3, o->time >= drift_from ? o->drift : NAN);
   screen_number(9, 0, atoms_per_s);
   fputc('\n', stdout);
   fflush(stdout);

@@ -66,7 +66,7 @@ static int check_position(const ts_system *s, ts_lidx i)
 {
   const double *x = s->x[i];
   if (finite3(x)) return 0;
-  return tsi_fail(TS_ERR_SIMULATION, "atom %ld is at (%g, %g, %g) A; expected finite positions",
+  return tsi_fail(TS_ERR_SIMULATION, "atom %ld is at (%g, %g, %g) Å; expected finite positions",
                   (long)s->gid[i] + 1, x[0], x[1], x[2]);
 }
 
@@ -80,10 +80,10 @@ static int check_atom(const ts_system *s, ts_lidx i)
   TS_TRY(check_position(s, i));
   if (!finite3(v))
     return tsi_fail(TS_ERR_SIMULATION,
-                    "atom %ld has the velocity (%g, %g, %g) A/fs; expected finite velocities", id,
+                    "atom %ld has the velocity (%g, %g, %g) Å/fs; expected finite velocities", id,
                     v[0], v[1], v[2]);
   if (!(s->mass[i] > 0.0) || !isfinite(s->mass[i]))
-    return tsi_fail(TS_ERR_SIMULATION, "atom %ld has the mass %g eV fs^2/A^2; expected more than 0",
+    return tsi_fail(TS_ERR_SIMULATION, "atom %ld has the mass %g eV fs²/Å²; expected more than 0",
                     id, s->mass[i]);
   if (!ts_element_symbol(s->z[i]))
     return tsi_fail(TS_ERR_SIMULATION, "atom %ld has the atomic number %d; expected 1 to %d", id,

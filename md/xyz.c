@@ -218,7 +218,7 @@ static int read_motion(const reader *r, const tsi_xyz_header *h, const values *r
     TS_TRY(read_number(r, t[k], momenta ? "momentum" : "velocity", &s->v[i][k]));
     s->v[i][k] *= factor;
     if (!(fabs(s->v[i][k]) < 1e3)) /* 1e3 Å/fs is a third of the speed of light */
-      return fail(r, "a velocity of %g A/fs is out of range", s->v[i][k]);
+      return fail(r, "a velocity of %g Å/fs is out of range", s->v[i][k]);
   }
   return 0;
 }
@@ -234,7 +234,7 @@ static int read_row(reader *r, const tsi_xyz_header *h, ts_system *s, ts_lidx i)
   for (int k = 0; k < 3; ++k) {
     TS_TRY(read_number(r, row.column[TSI_XYZ_POSITION][k], "position", &s->x[i][k]));
     if (!(fabs(s->x[i][k]) <= FARTHEST))
-      return fail(r, "a position of %g A is out of range (%g)", s->x[i][k], FARTHEST);
+      return fail(r, "a position of %g Å is out of range (%g)", s->x[i][k], FARTHEST);
   }
   if (ts_cell_wrap(&s->cell, 1, &s->x[i], &s->image[i]))
     return fail(r, "the atom is too many cells away");

@@ -180,7 +180,8 @@ const char *ts_engine_scheduler(const ts_engine *engine)
 
 int ts_engine_describe(const ts_engine *engine, char *text, size_t size)
 {
-  return snprintf(text, size, "StarPU %d.%d.%d: %d CPU worker%s (%s), scheduler %s, models in %s",
+  return snprintf(text, size,
+                  "StarPU %d.%d.%d: %d CPU worker%s (%s), scheduler %s, task timings kept in %s",
                   STARPU_MAJOR_VERSION, STARPU_MINOR_VERSION, STARPU_RELEASE_VERSION,
                   engine->workers, engine->workers == 1 ? "" : "s",
                   engine->bound ? "bound" : "not bound", engine->scheduler, engine->models);

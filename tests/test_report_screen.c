@@ -52,7 +52,7 @@ static void run_on(int to)
   dup2(to, STDERR_FILENO);
   int status = ts_report_create(&params, &report);
   for (int step = 1; !status && step <= 100; step++) {
-    const ts_observables row = {.step = step};
+    const ts_observables row = {.step = step, .time = 0.02 * step, .drift = 7.25};
     ts_report_progress(report, step);
     if (step == 50) ts_log(TS_LOG_INFO, "a line of the log");
     if (step % 4 == 0) status = ts_report_row(report, &row);
@@ -120,6 +120,7 @@ static void test_pipe(void **state)
   close(ends[0]);
   assert_int_equal(count(text, "\n"), 25 + 2 + 1);
   assert_null(strchr(text, '\r'));
+  assert_int_equal(count(text, "7.250"), 100 / 4 - 48 / 4); /* from 1 ps on */
 }
 
 int main(void)
