@@ -202,7 +202,8 @@ static void test_output(void **state)
   assert_int_equal(job.output.trajectory.format, TS_TRAJECTORY_H5MD);
   not_yet("\"output\": {\"trajectory\": {\"file\": \"t.dcd\"}}", "\"t.dcd\" is not supported");
   wrong("\"output\": {\"trajectory\": {\"file\": \"../t.h5\"}}", "a file name without folders");
-  wrong("\"output\": {\"trajectory\": {\"file\": \".h5\"}}", "ends in \".h5\", \".h5md\" or \".xyz\"");
+  wrong("\"output\": {\"trajectory\": {\"file\": \".h5\"}}",
+        "ends in \".h5\", \".h5md\" or \".xyz\"");
   wrong("\"output\": {\"trajectory\": {\"file\": \"checkpoint.1.h5\"}}",
         "checkpoints may be written");
   wrong("\"output\": {\"rdf\": {\"file\": \"log.csv\"}}", "which the log is written to");
