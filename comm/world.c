@@ -53,6 +53,11 @@ static int start(ts_world *world)
   return 0;
 }
 
+void ts_world_yield(void)
+{
+  setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0); /* Open MPI: read in MPI_Init */
+}
+
 int ts_world_create(ts_world **out)
 {
   TS_TRY(TSI_NEW(*out, 1));

@@ -11,6 +11,10 @@
 
 typedef struct ts_world ts_world;
 
+/** Let waits inside MPI yield the core, as StarPU-MPI's thread must: it polls beside a worker.  Not
+ * collective.  Call it before MPI is started; a choice that the user has made stands. */
+void ts_world_yield(void);
+
 /** Start MPI, unless the host program has.  Collective: the first call of every rank.
  * \param [out] out  Owned by the caller: ts_world_destroy(); NULL on failure.
  * \return 0; TS_ERR_MPI (also: this MPI does not let several threads call it); TS_ERR_MEMORY. */

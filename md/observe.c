@@ -76,10 +76,12 @@ void ts_observe_slice(double timestep, ts_lidx n, const ts_gidx *gid, const doub
       ts_sum_add(&out->momentum[k], mass[i] * v[i][k]);
     add_outer(out->kinetic, mass[i], v[i]);
     add_outer(out->kick, quarter / mass[i], f[i]);
-    if (isfinite(norm2(x[i]) + norm2(v[i]) + force2))
+    if (isfinite(norm2(x[i]) + norm2(v[i]) + force2)) {
       note_force(out, force2, gid[i], x[i]);
-    else
+    } else {
+      out->nbad++;
       note_bad(out, gid[i], x[i], v[i], f[i]);
+    }
   }
 }
 
@@ -95,9 +97,65 @@ void ts_partial_merge(ts_partial *partial, const ts_partial *other)
     ts_sum_merge(&partial->kick[c], &other->kick[c]);
     ts_sum_merge(&partial->virial[c], &other->virial[c]);
   }
+  partial->nbad += other->nbad;
   if (other->force_gid >= 0) note_force(partial, other->force2, other->force_gid, other->force_x);
   if (other->bad_gid >= 0)
     note_bad(partial, other->bad_gid, other->bad[0], other->bad[1], other->bad[2]);
+}
+
+/* The sums of a partial, one after the other. */
+static void list_sums(ts_partial *p, ts_sum *sum[24])
+{
+  int n = 0;
+  sum[n++] = &p->energy;
+  sum[n++] = &p->heat;
+  sum[n++] = &p->mass;
+  for (int k = 0; k < 3; k++)
+    sum[n++] = &p->momentum[k];
+  for (int c = 0; c < 6; c++) {
+    sum[n++] = &p->kinetic[c];
+    sum[n++] = &p->kick[c];
+    sum[n++] = &p->virial[c];
+  }
+}
+
+void ts_partial_pack(const ts_partial *partial, int64_t word[TS_PARTIAL_WORDS])
+{
+  ts_partial copy = *partial;
+  ts_sum *sum[24];
+  list_sums(&copy, sum);
+  for (int i = 0; i < 24; i++)
+    memcpy(word + 3 * i, sum[i], sizeof *sum[i]);
+  word[TS_PARTIAL_WORDS - 1] = partial->nbad;
+}
+
+void ts_partial_unpack(const int64_t word[TS_PARTIAL_WORDS], ts_partial *partial)
+{
+  ts_sum *sum[24];
+  list_sums(partial, sum);
+  for (int i = 0; i < 24; i++)
+    memcpy(sum[i], word + 3 * i, sizeof *sum[i]);
+  partial->nbad = word[TS_PARTIAL_WORDS - 1];
+}
+
+/* An id belongs to one rank: all others add zero bits to where its atom is. */
+int ts_partial_extremes(ts_partial *p, ts_collective *collective)
+{
+  double force2 = p->force2;
+  TS_TRY(ts_collective_allreduce(collective, TS_CTYPE_DOUBLE, TS_COP_MAX, &force2, &force2, 1));
+  int64_t gid[2] = {p->force_gid >= 0 && p->force2 == force2 ? p->force_gid : INT64_MAX,
+                    p->bad_gid >= 0 ? p->bad_gid : INT64_MAX};
+  int64_t where[12] = {0};
+  TS_TRY(ts_collective_allreduce(collective, TS_CTYPE_INT64, TS_COP_MIN, gid, gid, 2));
+  if (p->force_gid == gid[0]) memcpy(where, p->force_x, sizeof p->force_x);
+  if (p->bad_gid == gid[1]) memcpy(where + 3, p->bad, sizeof p->bad);
+  TS_TRY(ts_collective_allreduce(collective, TS_CTYPE_INT64, TS_COP_SUM, where, where, 12));
+  p->force2 = force2;
+  p->force_gid = gid[0] < INT64_MAX ? gid[0] : -1;
+  memcpy(p->force_x, where, sizeof p->force_x);
+  p->bad_gid = gid[1] < INT64_MAX ? gid[1] : -1;
+  memcpy(p->bad, where + 3, sizeof p->bad);
+  return 0;
 }
 
 int64_t ts_observe_dof(ts_gidx natoms, bool langevin)
@@ -173,7 +231,7 @@ static int check(const ts_observe_setup *setup, const ts_partial *total, const t
   const double limit = setup->target > 0.0 ? temperature_limit(setup->target) : 1e6;
   const double hottest = fmax(now->temperature, now->temperature_on_step);
   const long long step = now->step;
-  if (total->bad_gid >= 0) {
+  if (total->nbad > 0) {
     const double *x = total->bad[0], *v = total->bad[1], *f = total->bad[2];
     char largest[96] = "no force is finite";
     if (total->force_gid >= 0)

@@ -14,6 +14,7 @@
 #ifndef TS_OBSERVE_H
 #define TS_OBSERVE_H
 
+#include "comm/collective.h"
 #include "md/integrate.h"
 
 /** Sums and extremes of a slice; fill with ts_observe_slice, empty with ts_partial_clear. */
@@ -28,7 +29,8 @@ typedef struct ts_partial {
   double force2;      /**< largest squared force [eV^2/Å^2], -1 if empty */
   ts_gidx force_gid;  /**< its atom (the lowest id of equals) */
   double force_x[3];  /**< where that atom is [Å] */
-  ts_gidx bad_gid;    /**< lowest id of an atom with a value that is not finite, or -1 */
+  int64_t nbad;       /**< atoms with a value that is not finite */
+  ts_gidx bad_gid;    /**< lowest id of one, or -1 */
   double bad[3][3];   /**< its x, v and f */
 } ts_partial;
 
@@ -52,6 +54,20 @@ void ts_observe_slice(double timestep, ts_lidx n, const ts_gidx *gid, const doub
 
 /** Add another slice. */
 void ts_partial_merge(ts_partial *partial, const ts_partial *other);
+
+/** Numbers whose sum over ranks is the sum of partials, to the bit: all but the largest force and
+ * the broken atom, which are not sums. */
+enum { TS_PARTIAL_WORDS = 3 * 24 + 1 };
+void ts_partial_pack(const ts_partial *partial, int64_t word[TS_PARTIAL_WORDS]);
+
+/** Put summed numbers back.  Largest force and broken atom stay those of this rank, until
+ * ts_partial_extremes(). */
+void ts_partial_unpack(const int64_t word[TS_PARTIAL_WORDS], ts_partial *partial);
+
+/** The largest force and the broken atom of lowest id among all ranks' partials, on every rank.
+ * Three small reductions; only rows of the log and failures need it.  Collective.
+ * \return 0 or TS_ERR_MPI. */
+int ts_partial_extremes(ts_partial *partial, ts_collective *collective);
 
 /** Running state of the observables: only doubles, so a checkpoint stores it as an array of
  * TS_OBSERVER_DOUBLES numbers and a resumed run continues bit for bit.  All zero at the start. */

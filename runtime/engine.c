@@ -13,6 +13,7 @@
 #include "runtime/engine.h"
 
 #include <starpu.h>
+#include <starpu_mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,13 +28,15 @@
 struct ts_engine {
   int workers;
   bool bound;
+  MPI_Comm comm; /* for StarPU-MPI alone */
   char scheduler[64];
   char models[1024]; /* StarPU's directory of performance models */
 };
 
 void ts_engine_params_init(ts_engine_params *params)
 {
-  *params = (ts_engine_params){.workers = 0, .scheduler = NULL, .sharers = 1, .share = 0};
+  *params = (ts_engine_params){
+      .workers = 0, .scheduler = NULL, .sharers = 1, .share = 0, .comm = MPI_COMM_NULL};
 }
 
 int ts_engine_schedulers(const char **names, int size)
@@ -127,6 +130,7 @@ static int start(const ts_topology *topology, const ts_engine_params *params, ts
   conf.ncpus = engine->workers;
   conf.sched_policy_name = engine->scheduler;
   conf.catch_signals = 0;
+  conf.will_use_mpi = params->comm != MPI_COMM_NULL;
   quieten_libraries();
   engine->bound = bind_workers(topology, params, engine->workers, &conf);
   const int failed = starpu_init(&conf);
@@ -134,6 +138,18 @@ static int start(const ts_topology *topology, const ts_engine_params *params, ts
   engine->workers = (int)starpu_cpu_worker_get_count();
   find_models(engine->models, sizeof engine->models);
   return 0;
+}
+
+/* StarPU-MPI on a communicator of its own.  Its thread is not bound: it polls, and next to a bound
+ * one a worker on the same core would starve. */
+static int start_transfers(MPI_Comm comm, ts_engine *engine)
+{
+  if (comm == MPI_COMM_NULL) return 0;
+  if (MPI_Comm_dup(comm, &engine->comm))
+    return tsi_fail(TS_ERR_MPI, "MPI gives no communicator to StarPU");
+  setenv("STARPU_MPI_NOBIND", "1", 0);
+  const int failed = starpu_mpi_init_comm(NULL, NULL, 0, engine->comm);
+  return failed ? tsi_fail(TS_ERR_STARPU, "StarPU-MPI does not start: %d", failed) : 0;
 }
 
 int ts_engine_create(const ts_topology *topology, const ts_engine_params *params, ts_engine **out)
@@ -151,7 +167,12 @@ int ts_engine_create(const ts_topology *topology, const ts_engine_params *params
   ts_engine *engine = NULL;
   TS_TRY(TSI_NEW(engine, 1));
   snprintf(engine->scheduler, sizeof engine->scheduler, "%s", wanted);
-  const int status = start(topology, params, engine);
+  engine->comm = MPI_COMM_NULL;
+  int status = start(topology, params, engine);
+  if (!status) {
+    status = start_transfers(params->comm, engine);
+    if (status) starpu_shutdown();
+  }
   if (status)
     free(engine);
   else
@@ -161,11 +182,22 @@ int ts_engine_create(const ts_topology *topology, const ts_engine_params *params
 
 void ts_engine_destroy(ts_engine **engine)
 {
-  if (!*engine) return;
-  starpu_task_wait_for_all();
+  ts_engine *e = *engine;
+  if (!e) return;
+  if (e->comm != MPI_COMM_NULL) {
+    starpu_mpi_shutdown(); /* waits, too */
+    MPI_Comm_free(&e->comm);
+  } else {
+    starpu_task_wait_for_all();
+  }
   starpu_shutdown();
-  free(*engine);
+  free(e);
   *engine = NULL;
+}
+
+MPI_Comm ts_engine_comm(const ts_engine *engine)
+{
+  return engine->comm;
 }
 
 int ts_engine_workers(const ts_engine *engine)

@@ -2,9 +2,12 @@
  *
  * The engine: StarPU, started for the processors this process may use and stopped again.  One per
  * process.  Workers are threads bound to cores; BLAS runs one thread in each of them, because the
- * tasks are the parallelism. */
+ * tasks are the parallelism.  With several ranks, StarPU-MPI moves data handles between them: one
+ * more thread, which polls while a transfer is due and sleeps otherwise. */
 #ifndef TS_ENGINE_H
 #define TS_ENGINE_H
+
+#include <mpi.h>
 
 #include "runtime/topology.h"
 
@@ -13,24 +16,30 @@ typedef struct ts_engine_params {
   const char *scheduler; /**< a StarPU policy by name; NULL: $STARPU_SCHED or "lws"; borrowed */
   int sharers;           /**< processes that may use the same cores as this one, itself included */
   int share;             /**< which of them this is, 0 .. sharers-1 */
+  MPI_Comm comm;         /**< ranks that transfer handles; MPI_COMM_NULL: none do */
 } ts_engine_params;
 
 typedef struct ts_engine ts_engine;
 
-/** Fill the defaults: automatic workers, the default scheduler, cores not shared. */
+/** Fill the defaults: automatic workers, the default scheduler, cores not shared, no transfers. */
 void ts_engine_params_init(ts_engine_params *params);
 
-/** Start StarPU.  Not collective.  Sets OPENBLAS_NUM_THREADS and StarPU's own environment only
- * where the user has not.  Says once, in the log, where a wish is cut (more workers than this
- * StarPU was built for, more threads than cores).
- * \param [in]  topology  What this process may use; copied.
- * \param [out] out       Owned by the caller: ts_engine_destroy(); NULL on failure.
- * \return 0; TS_ERR_ARG (unknown scheduler: the message lists the known ones; workers < 0);
- *         TS_ERR_STARPU; TS_ERR_MEMORY. */
+/** Start StarPU.  Collective on params->comm, if there is one.  Sets OPENBLAS_NUM_THREADS and
+ * StarPU's own environment only where the user has not.  Says once, in the log, where a wish is cut
+ * (more workers than this StarPU was built for, more threads than cores). \param [in]  topology
+ * What this process may use; copied. \param [out] out       Owned by the caller:
+ * ts_engine_destroy(); NULL on failure. \return 0; TS_ERR_ARG (unknown scheduler: the message lists
+ * the known ones; workers < 0); TS_ERR_STARPU; TS_ERR_MPI; TS_ERR_MEMORY. */
 int ts_engine_create(const ts_topology *topology, const ts_engine_params *params, ts_engine **out);
 
-/** Wait for all tasks and stop StarPU.  Accepts NULL, sets *engine to NULL. */
+/** Wait for all tasks and transfers and stop StarPU.  Collective on the communicator of create.  A
+ * transfer whose other end never comes is waited for in vain: end a run that has failed inside one
+ * by ts_world_abort().  Accepts NULL, sets *engine to NULL. */
 void ts_engine_destroy(ts_engine **engine);
+
+/** Where starpu_mpi_isend_detached() and its kin send: a copy of the communicator of create, so
+ * that no other message meets StarPU's; MPI_COMM_NULL without one.  Borrowed. */
+MPI_Comm ts_engine_comm(const ts_engine *engine);
 
 int ts_engine_workers(const ts_engine *engine);           /**< CPU workers that run */
 const char *ts_engine_scheduler(const ts_engine *engine); /**< the policy that runs; borrowed */
