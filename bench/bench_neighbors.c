@@ -109,7 +109,7 @@ static void build(bench *b, int which, double part[PARTS])
   p.backend = which == FAISS ? TS_SEARCH_FAISS : TS_SEARCH_CELLS;
   p.recycle = b->edges[which];
   const double start = seconds();
-  check(ts_edges_build(&b->cell, b->n, (const double(*)[3])b->x, b->gid, &p, &b->edges[which]));
+  check(ts_edges_build(&b->cell, b->n, 0, (const double(*)[3])b->x, b->gid, &p, &b->edges[which]));
   const ts_edges *e = b->edges[which];
   part[0] = seconds() - start;
   part[1] = e->stats.candidate_s;

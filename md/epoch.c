@@ -203,7 +203,7 @@ int ts_step_edges(const ts_step_params *params, const ts_system *system, int sta
   for (ts_lidx i = 0; i < system->n; i++)
     excluded[i] = d->excluded[system->z[i]];
   search.excluded_sender = excluded;
-  const int status = ts_edges_build(&system->cell, system->n, (const double(*)[3])system->x,
+  const int status = ts_edges_build(&system->cell, system->n, 0, (const double(*)[3])system->x,
                                     system->gid, &search, out);
   free(excluded);
   return status;

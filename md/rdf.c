@@ -208,7 +208,7 @@ static int count_batch(ts_rdf *rdf, const ts_cell *cell, ts_lidx m, ts_lidx firs
   search.excluded_sender = rdf->excluded;
   for (ts_lidx i = 0; i < m; i++)
     rdf->excluded[i] = i < first || i >= last || !rdf->sends[rdf->z[i]];
-  TS_TRY(ts_edges_build(cell, m, (const double(*)[3])rdf->x, rdf->gid, &search, &edges));
+  TS_TRY(ts_edges_build(cell, m, 0, (const double(*)[3])rdf->x, rdf->gid, &search, &edges));
   count_edges(rdf, edges);
   ts_edges_destroy(&edges);
   return 0;

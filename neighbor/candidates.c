@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Level 1 on one rank: the atoms and those of their images that lie within reach of the box of all
- * receivers.  A cell thinner than the cutoff gives many images of an atom, a large one few more
- * points than atoms.  How many images are needed follows from the heights of the cell and from
- * where the atoms are, at every build anew, never from a fixed count of shells. */
+ * The candidates of one rank: its own atoms, those of the halo, and their images, as far as they
+ * lie within reach of the box of all receivers.  A cell thinner than the cutoff gives many images
+ * of an atom, a large one few more points than atoms.  How many images are needed follows from the
+ * heights of the cell and from where the atoms are, at every build anew, never from a fixed count
+ * of shells. */
 #include <float.h>
 #include <limits.h>
 #include <math.h>
@@ -31,11 +32,12 @@ typedef struct image_entry {
 typedef struct frame {
   const ts_cell *cell;
   tsi_lattice lattice;
-  ts_lidx n;
-  double (*y)[3];           /* [n] positions in the short cell */
-  int32_t (*home)[3];       /* [n] y = x + home h */
-  double low[3], high[3];   /* their box [Å] */
+  ts_lidx n, nsenders;      /* receivers come first */
+  double (*y)[3];           /* [nsenders] positions in the short cell */
+  int32_t (*home)[3];       /* [nsenders] y = x + home h */
+  double low[3], high[3];   /* box of the receivers [Å] */
   double flow[3], fhigh[3]; /* and in fractions of the short cell */
+  double span[3];           /* furthest that a sender's fraction is from a receiver's */
   int32_t most_home[3];     /* largest |home| */
   double size;              /* largest coordinate that entered a sum [Å] */
   double upper;             /* reach, with room for rounding [Å] */
@@ -68,28 +70,46 @@ static int place_atom(frame *f, const double x[3], ts_gidx gid, double y[3], int
   ts_cell_shift(f->cell, home, shift);
   for (int k = 0; k < 3; k++) {
     y[k] = x[k] + shift[k];
-    f->low[k] = fmin(f->low[k], y[k]);
-    f->high[k] = fmax(f->high[k], y[k]);
     f->size = fmax(f->size, fmax(fabs(x[k]), fabs(y[k])));
-  }
-  ts_cell_fraction(&f->lattice.box, y, t);
-  for (int k = 0; k < 3; k++) {
-    f->flow[k] = fmin(f->flow[k], t[k]);
-    f->fhigh[k] = fmax(f->fhigh[k], t[k]);
   }
   return 0;
 }
 
-static int place_atoms(frame *f, const double (*x)[3], const ts_gidx *gid)
+static void widen(const double p[3], double low[3], double high[3])
 {
   for (int k = 0; k < 3; k++) {
-    f->low[k] = f->flow[k] = f->n > 0 ? INFINITY : 0;
-    f->high[k] = f->fhigh[k] = f->n > 0 ? -INFINITY : 0;
+    low[k] = fmin(low[k], p[k]);
+    high[k] = fmax(high[k], p[k]);
   }
-  TS_TRY(TSI_ARRAY(f->y, f->n));
-  TS_TRY(TSI_ARRAY(f->home, f->n));
-  for (ts_lidx i = 0; i < f->n; i++)
+}
+
+static void start_box(bool empty, double low[3], double high[3])
+{
+  for (int k = 0; k < 3; k++) {
+    low[k] = empty ? 0 : INFINITY;
+    high[k] = empty ? 0 : -INFINITY;
+  }
+}
+
+static int place_atoms(frame *f, const double (*x)[3], const ts_gidx *gid)
+{
+  double low[3], high[3]; /* fractions of all senders */
+  start_box(f->n == 0, f->low, f->high);
+  start_box(f->n == 0, f->flow, f->fhigh);
+  start_box(f->nsenders == 0, low, high);
+  TS_TRY(TSI_ARRAY(f->y, f->nsenders));
+  TS_TRY(TSI_ARRAY(f->home, f->nsenders));
+  for (ts_lidx i = 0; i < f->nsenders; i++) {
+    double t[3];
     TS_TRY(place_atom(f, x[i], gid[i], f->y[i], f->home[i]));
+    ts_cell_fraction(&f->lattice.box, f->y[i], t);
+    widen(t, low, high);
+    if (i >= f->n) continue;
+    widen(f->y[i], f->low, f->high);
+    widen(t, f->flow, f->fhigh);
+  }
+  for (int k = 0; k < 3; k++)
+    f->span[k] = fmax(f->fhigh[k] - low[k], high[k] - f->flow[k]);
   return 0;
 }
 
@@ -160,7 +180,7 @@ static int list_images(frame *f, tsi_candidates *out)
 {
   double first[3], last[3];
   for (int k = 0; k < 3; k++) {
-    last[k] = f->lattice.box.periodic[k] ? floor(f->fhigh[k] - f->flow[k] + f->freach[k]) : 0;
+    last[k] = f->lattice.box.periodic[k] ? floor(f->span[k] + f->freach[k]) : 0;
     first[k] = -last[k];
   }
   TS_TRY(set_codes(f, last, out));
@@ -225,7 +245,7 @@ static int64_t add_images(const frame *f, ts_lidx j, const double centre[3], int
     if (!in_reach(f, f->y[j], t, image, p)) continue;
     if (out->atom) {
       out->atom[at] = j;
-      if (e == f->zero) out->query[j].self = (int32_t)at;
+      if (e == f->zero && j < f->n) out->query[j].self = (int32_t)at;
       out->code[at] = out->home[j] + image->code;
       out->points.x[at] = (float)(p[0] - centre[0]);
       out->points.y[at] = (float)(p[1] - centre[1]);
@@ -241,7 +261,7 @@ static int add_candidates(const frame *f, const bool *excluded, const double cen
                           tsi_candidates *out)
 {
   int64_t count = 0;
-  for (ts_lidx j = 0; j < f->n; j++)
+  for (ts_lidx j = 0; j < f->nsenders; j++)
     if (!excluded || !excluded[j]) count = add_images(f, j, centre, count, out);
   if (count > INT32_MAX - 4 * TSI_LANES)
     return tsi_fail(
@@ -252,7 +272,7 @@ static int add_candidates(const frame *f, const bool *excluded, const double cen
   TS_TRY(TSI_ARRAY(out->code, count));
   TS_TRY(TSI_ARRAY(out->atom, count + 1));
   int64_t at = 0;
-  for (ts_lidx k = 0; k < f->n; k++) {
+  for (ts_lidx k = 0; k < f->nsenders; k++) {
     const ts_lidx j = out->by_gid[k];
     if (!excluded || !excluded[j]) at = add_images(f, j, centre, at, out);
   }
@@ -264,9 +284,10 @@ static int add_candidates(const frame *f, const bool *excluded, const double cen
 static int add_queries(const frame *f, const double centre[3], tsi_candidates *out)
 {
   TS_TRY(TSI_ARRAY(out->query, f->n));
-  TS_TRY(TSI_ARRAY(out->home, f->n));
-  for (ts_lidx i = 0; i < f->n; i++) {
+  TS_TRY(TSI_ARRAY(out->home, f->nsenders));
+  for (ts_lidx i = 0; i < f->nsenders; i++)
     out->home[i] = image_code(out, f->home[i]);
+  for (ts_lidx i = 0; i < f->n; i++) {
     out->query[i].atom = i;
     out->query[i].self = -1;
     for (int k = 0; k < 3; k++)
@@ -294,7 +315,7 @@ static int order_by_gid(ts_lidx n, const ts_gidx *gid, tsi_candidates *out)
 static int build(frame *f, const double (*x)[3], const ts_gidx *gid, const bool *excluded,
                  double upper, tsi_candidates *out)
 {
-  TS_TRY(order_by_gid(f->n, gid, out));
+  TS_TRY(order_by_gid(f->nsenders, gid, out));
   TS_TRY(tsi_lattice_reduce(f->cell, &f->lattice));
   TS_TRY(place_atoms(f, x, gid));
   set_reach(f, upper);
@@ -309,10 +330,11 @@ static int build(frame *f, const double (*x)[3], const ts_gidx *gid, const bool 
   return add_candidates(f, excluded, centre, out);
 }
 
-int tsi_candidates_build(const ts_cell *cell, ts_lidx n, const double (*x)[3], const ts_gidx *gid,
-                         const bool *excluded_sender, double upper, tsi_candidates *out)
+int tsi_candidates_build(const ts_cell *cell, ts_lidx n, ts_lidx nsenders, const double (*x)[3],
+                         const ts_gidx *gid, const bool *excluded_sender, double upper,
+                         tsi_candidates *out)
 {
-  frame f = {.cell = cell, .n = n};
+  frame f = {.cell = cell, .n = n, .nsenders = nsenders};
   memset(out, 0, sizeof *out);
   const int status = build(&f, x, gid, excluded_sender, upper, out);
   free(f.y);

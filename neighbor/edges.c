@@ -180,7 +180,7 @@ static int make_columns(tsi_search *s, bool symmetric, ts_edges *e)
 }
 
 /* An edge set without edges, in the memory of an earlier one. */
-static int recycle(ts_edges *old, ts_lidx n, tsi_search *s, ts_edges **out)
+static int recycle(ts_edges *old, ts_lidx n, ts_lidx nhalo, tsi_search *s, ts_edges **out)
 {
   *out = old;
   if (!old) TS_TRY(TSI_NEW(*out, 1));
@@ -192,6 +192,7 @@ static int recycle(ts_edges *old, ts_lidx n, tsi_search *s, ts_edges **out)
   free(e->shift_image);
   free(e->shift_vector);
   *e = (ts_edges){.n = n,
+                  .nsenders = n + nhalo,
                   .capacity = e->capacity,
                   .receiver = e->receiver,
                   .sender = e->sender,
@@ -209,8 +210,9 @@ static bool any(const bool *flag, ts_lidx n)
 static int build(tsi_search *s, const ts_gidx *gid, const ts_search_params *params, ts_edges *e)
 {
   double since = seconds();
-  const bool *excluded = any(params->excluded_sender, e->n) ? params->excluded_sender : NULL;
-  TS_TRY(tsi_candidates_build(s->cell, e->n, s->x, gid, excluded, s->upper, &s->candidates));
+  const bool *excluded = any(params->excluded_sender, e->nsenders) ? params->excluded_sender : NULL;
+  TS_TRY(tsi_candidates_build(s->cell, e->n, e->nsenders, s->x, gid, excluded, s->upper,
+                              &s->candidates));
   e->stats.candidates = s->candidates.points.n;
   e->stats.candidate_s = lap(&since);
   TS_TRY(search_rows(s, e->n, params));
@@ -234,25 +236,28 @@ static void release(tsi_search *s)
   free(s->unsure);
 }
 
-static int start(const ts_cell *cell, ts_lidx n, const double (*x)[3],
+static int start(const ts_cell *cell, ts_lidx n, ts_lidx nhalo, const double (*x)[3],
                  const ts_search_params *params, tsi_search *s, ts_edges **e)
 {
   *s = (tsi_search){.cell = cell,
                     .x = x,
                     .lower = fmax(0, params->lower - params->skin),
                     .upper = params->cutoff + params->skin};
-  TS_TRY(recycle(params->recycle, n, s, e));
+  const bool fits = n >= 0 && nhalo >= 0 && nhalo <= INT32_MAX - n;
+  TS_TRY(recycle(params->recycle, fits ? n : 0, fits ? nhalo : 0, s, e));
   TS_TRY(check_params(params));
-  if (n < 0) return tsi_fail(TS_ERR_ARG, "%d atoms: expected zero or more", n);
+  if (!fits)
+    return tsi_fail(TS_ERR_ARG, "%d atoms and %d of the halo: expected 0 to %d in all", n, nhalo,
+                    INT32_MAX);
   return 0;
 }
 
-int ts_edges_build(const ts_cell *cell, ts_lidx n, const double (*x)[3], const ts_gidx *gid,
-                   const ts_search_params *params, ts_edges **out)
+int ts_edges_build(const ts_cell *cell, ts_lidx n, ts_lidx nhalo, const double (*x)[3],
+                   const ts_gidx *gid, const ts_search_params *params, ts_edges **out)
 {
   tsi_search search;
   ts_edges *e = NULL;
-  int status = start(cell, n, x, params, &search, &e);
+  int status = start(cell, n, nhalo, x, params, &search, &e);
   if (!status) status = build(&search, gid, params, e);
   release(&search);
   if (status) ts_edges_destroy(&e);

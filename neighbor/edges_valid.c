@@ -36,7 +36,7 @@ static bool check_rows(const ts_edges *e, const ts_gidx *gid)
     for (int64_t k = e->row[i]; k < e->row[i + 1]; k++) {
       const ts_lidx j = e->sender[k];
       if (e->receiver[k] != i) return wrong("receiver is not the row's", k);
-      if (j < 0 || j >= e->n) return wrong("sender out of range", k);
+      if (j < 0 || j >= e->nsenders) return wrong("sender out of range", k);
       if (e->shift[k] < 0 || e->shift[k] >= e->nshift) return wrong("shift out of range", k);
       if (i == j && e->shift[k] == 0) return wrong("an atom is its own neighbour", k);
       if (k == e->row[i]) continue;
@@ -50,9 +50,9 @@ static bool check_rows(const ts_edges *e, const ts_gidx *gid)
 
 static bool check_columns(const ts_edges *e, const ts_gidx *gid)
 {
-  if (e->column[0] != 0 || e->column[e->n] != e->count)
-    return wrong("column offsets do not span it", e->n);
-  for (ts_lidx j = 0; j < e->n; j++) {
+  if (e->column[0] != 0 || e->column[e->nsenders] != e->count)
+    return wrong("column offsets do not span it", e->nsenders);
+  for (ts_lidx j = 0; j < e->nsenders; j++) {
     if (e->column[j + 1] < e->column[j] || e->column[j + 1] > e->count)
       return wrong("column offsets descend", j);
     for (int64_t k = e->column[j]; k < e->column[j + 1]; k++) {
@@ -76,21 +76,25 @@ static bool opposite(const ts_edges *e, int64_t a, int64_t b)
   return true;
 }
 
+/* Each edge between receivers; the others of a row come from the halo. */
 static bool check_symmetry(const ts_edges *e)
 {
   for (ts_lidx i = 0; i < e->n; i++) {
-    const int64_t first = e->row[i], end = e->row[i + 1];
-    if (e->column[i + 1] - e->column[i] != end - first)
-      return wrong("a row and its column differ in length", i);
-    for (int64_t run = first, stop; run < end; run = stop) { /* images of one sender */
+    const int64_t end = e->row[i + 1];
+    int64_t at = e->column[i];
+    for (int64_t run = e->row[i], stop; run < end; run = stop) { /* images of one sender */
       for (stop = run + 1; stop < end && e->sender[stop] == e->sender[run];)
         stop++;
+      if (e->sender[run] >= e->n) continue;
+      if (e->column[i + 1] - at < stop - run) return wrong("an edge has no reverse", run);
       for (int64_t k = run; k < stop; k++) {
-        const int64_t back = e->column_edge[e->column[i] + (run + stop - 1 - k) - first];
+        const int64_t back = e->column_edge[at + (stop - 1 - k)];
         if (e->receiver[back] != e->sender[k] || !opposite(e, k, back))
           return wrong("an edge has no reverse", k);
       }
+      at += stop - run;
     }
+    if (at != e->column[i + 1]) return wrong("a column has an edge without reverse", i);
   }
   return true;
 }

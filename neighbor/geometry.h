@@ -8,7 +8,7 @@
 #include "neighbor/edges.h"
 
 /** Measure the edges of receivers first .. last-1.  Not collective; thread-safe on disjoint rows.
- * \param [in]  x             [N,3] double [Å], the order of the build, moved continuously since.
+ * \param [in]  x             [N+G,3] double [Å], the order of the build, moved continuously since.
  * \param [in]  lower,cutoff  Active means lower <= r <= cutoff [Å], and r > 0.
  * \param [out] geometry      [edges of the rows,4] double: u = d / r (0 where r = 0), r [Å].
  * \param [out] active        [edges of the rows] uint8: 1 or 0.
@@ -23,8 +23,8 @@ void ts_edges_measure(const ts_edges *edges, const double (*x)[3], ts_lidx first
 /** Fingerprint of a set of edges in global ids: a sum over edges of a 64-bit mix of (receiver's
  * gid, sender's gid, shift between unwrapped positions S + image_i - image_j).  Equal for every
  * order of atoms and edges, back end, wrapping and number of ranks; sums over ranks (or tiles)
- * combine. \param [in] active  [E] uint8; NULL: every edge. \param [in] gid     [N] ts_gidx. \param
- * [in] image   [N,3] int32, as ts_cell_wrap counts; NULL: zeros. */
+ * combine. \param [in] active  [E] uint8; NULL: every edge. \param [in] gid     [N+G] ts_gidx.
+ * \param [in] image   [N+G,3] int32, as ts_cell_wrap counts; NULL: zeros. */
 uint64_t ts_edges_hash(const ts_edges *edges, const uint8_t *active, const ts_gidx *gid,
                        const int32_t (*image)[3]);
 

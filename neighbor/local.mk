@@ -12,6 +12,7 @@ libtessera_la_SOURCES += neighbor/curve.h
 libtessera_la_SOURCES += neighbor/edge_vector.h
 libtessera_la_SOURCES += neighbor/edges.c
 libtessera_la_SOURCES += neighbor/edges.h
+libtessera_la_SOURCES += neighbor/edges_halo.c
 libtessera_la_SOURCES += neighbor/edges_valid.c
 libtessera_la_SOURCES += neighbor/faiss_index.cc
 libtessera_la_SOURCES += neighbor/faiss_index.h

@@ -41,8 +41,8 @@ typedef struct tsi_candidates {
   ts_lidx *atom;     /**< [M] */
   int32_t *code;     /**< [M] */
   tsi_query *query;  /**< [N] receivers */
-  int32_t *home;     /**< [N] code of the image at which a receiver is searched */
-  ts_lidx *by_gid;   /**< [N] atoms in the order of their ids */
+  int32_t *home;     /**< [N+G] code of the image at which an atom is searched */
+  ts_lidx *by_gid;   /**< [N+G] atoms in the order of their ids */
   int32_t reach[3];  /**< largest |image| of a shift, per direction */
   int32_t codes;     /**< shift codes lie in -codes/2 .. codes/2 */
   double error; /**< of a point's coordinate against the true one, relative to the centre [Å] */
@@ -89,8 +89,10 @@ struct tsi_search {
   int64_t chunks;
 };
 
-int tsi_candidates_build(const ts_cell *cell, ts_lidx n, const double (*x)[3], const ts_gidx *gid,
-                         const bool *excluded_sender, double upper, tsi_candidates *out);
+/** The first `n` of `nsenders` atoms are the receivers. */
+int tsi_candidates_build(const ts_cell *cell, ts_lidx n, ts_lidx nsenders, const double (*x)[3],
+                         const ts_gidx *gid, const bool *excluded_sender, double upper,
+                         tsi_candidates *out);
 void tsi_candidates_free(tsi_candidates *c);
 
 /** Lattice coordinates of the shift with code `code`. */

@@ -151,10 +151,11 @@ static inline void assert_edges_equal(const ts_edges *a, const ts_edges *b)
 {
   const size_t n = (size_t)a->n, count = (size_t)a->count, s = (size_t)a->nshift;
   assert_int_equal(a->n, b->n);
+  assert_int_equal(a->nsenders, b->nsenders);
   assert_int_equal(a->count, b->count);
   assert_int_equal(a->nshift, b->nshift);
   assert_memory_equal(a->row, b->row, (n + 1) * sizeof *a->row);
-  assert_memory_equal(a->column, b->column, (n + 1) * sizeof *a->column);
+  assert_memory_equal(a->column, b->column, ((size_t)a->nsenders + 1) * sizeof *a->column);
   assert_memory_equal(a->shift_image, b->shift_image, s * sizeof *a->shift_image);
   assert_memory_equal(a->shift_vector, b->shift_vector, s * sizeof *a->shift_vector);
   if (count == 0) return;

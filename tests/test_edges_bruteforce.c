@@ -19,11 +19,11 @@ static void run_kind(int kind, int cases)
     const ts_search_params *p = &c.params;
     brute_list list =
         brute_edges(&c.cell, c.n, c.x, c.gid, fmax(0, p->lower - p->skin), p->cutoff + p->skin);
-    ASSERT_OK(ts_edges_build(&c.cell, c.n, c.x, c.gid, p, &cells));
+    ASSERT_OK(ts_edges_build(&c.cell, c.n, 0, c.x, c.gid, p, &cells));
     assert_edges_are(cells, &list, what);
     if (!ts_edges_is_valid(cells, c.gid, true)) fail_msg("%s: %s", what, ts_error_message());
     c.params.backend = TS_SEARCH_FAISS;
-    ASSERT_OK(ts_edges_build(&c.cell, c.n, c.x, c.gid, p, &faiss));
+    ASSERT_OK(ts_edges_build(&c.cell, c.n, 0, c.x, c.gid, p, &faiss));
     assert_edges_equal(cells, faiss);
     assert_true(ts_edges_hash(cells, NULL, c.gid, c.image) ==
                 ts_edges_hash(faiss, NULL, c.gid, c.image));
@@ -58,7 +58,7 @@ static void very_skewed(void **state)
   brute_list list = brute_edges(&c.cell, c.n, c.x, c.gid, fmax(0, c.params.lower - c.params.skin),
                                 c.params.cutoff + c.params.skin);
   ts_edges *e = NULL;
-  ASSERT_OK(ts_edges_build(&c.cell, c.n, c.x, c.gid, &c.params, &e));
+  ASSERT_OK(ts_edges_build(&c.cell, c.n, 0, c.x, c.gid, &c.params, &e));
   assert_edges_are(e, &list, "askew");
   assert_true(e->count > 0);
   free(list.edge);
@@ -91,7 +91,7 @@ static void limit_is_a_distance(void **state)
       ts_edges *e = NULL;
       p.cutoff = k & 1 ? nextafter(r, 0) : r;
       p.backend = k & 2 ? TS_SEARCH_FAISS : TS_SEARCH_CELLS;
-      ASSERT_OK(ts_edges_build(&cell, N, (const double(*)[3])x, gid, &p, &e));
+      ASSERT_OK(ts_edges_build(&cell, N, 0, (const double(*)[3])x, gid, &p, &e));
       assert_int_equal(e->count, k & 1 ? 0 : 2);
       ts_edges_destroy(&e);
     }
@@ -99,7 +99,7 @@ static void limit_is_a_distance(void **state)
     for (int k = 0; k < 2; k++) { /* and the lower bound likewise */
       ts_edges *e = NULL;
       p.lower = k & 1 ? nextafter(r, 10) : r;
-      ASSERT_OK(ts_edges_build(&cell, N, (const double(*)[3])x, gid, &p, &e));
+      ASSERT_OK(ts_edges_build(&cell, N, 0, (const double(*)[3])x, gid, &p, &e));
       assert_int_equal(e->count, k & 1 ? 0 : 2);
       ts_edges_destroy(&e);
     }

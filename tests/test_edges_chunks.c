@@ -35,7 +35,7 @@ static int make_liquid(void **state)
 static ts_edges *build(void)
 {
   ts_edges *e = NULL;
-  ASSERT_OK(ts_edges_build(&cell, N, (const double(*)[3])x, gid, &params, &e));
+  ASSERT_OK(ts_edges_build(&cell, N, 0, (const double(*)[3])x, gid, &params, &e));
   return e;
 }
 
@@ -201,7 +201,7 @@ static void validator_sees_damage(void **state)
 static void refuse(int status, const char *word)
 {
   ts_edges *e = (ts_edges *)(void *)x;
-  assert_int_equal(ts_edges_build(&cell, N, (const double(*)[3])x, gid, &params, &e), status);
+  assert_int_equal(ts_edges_build(&cell, N, 0, (const double(*)[3])x, gid, &params, &e), status);
   assert_null(e);
   if (!strstr(ts_error_message(), word)) fail_msg("no '%s' in: %s", word, ts_error_message());
   make_liquid(NULL);
@@ -232,7 +232,7 @@ static void refusals(void **state)
   ASSERT_OK(ts_cell_init(&cell, thin, NULL));
   ts_edges *e = NULL;
   const double lone[1][3] = {{0, 0, 0}};
-  assert_int_equal(ts_edges_build(&cell, 1, lone, gid, &params, &e), TS_ERR_UNSUPPORTED);
+  assert_int_equal(ts_edges_build(&cell, 1, 0, lone, gid, &params, &e), TS_ERR_UNSUPPORTED);
   make_liquid(NULL);
   params.recycle = build();
   params.cutoff = -1;

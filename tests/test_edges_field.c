@@ -16,7 +16,7 @@ static ts_edges *build(const ts_cell *cell, ts_lidx n, const double (*x)[3], con
   p.cutoff = cutoff;
   p.skin = skin;
   p.backend = backend;
-  ASSERT_OK(ts_edges_build(cell, n, x, gid, &p, &e));
+  ASSERT_OK(ts_edges_build(cell, n, 0, x, gid, &p, &e));
   if (!ts_edges_is_valid(e, gid, true)) fail_msg("%s", ts_error_message());
   return e;
 }
@@ -178,17 +178,17 @@ static void capacity_is_not_learned(void **state)
     case_make(&c, 1, &seed);
   while (c.n < 30);
   ts_edges *first = NULL, *again = NULL;
-  ASSERT_OK(ts_edges_build(&c.cell, c.n, c.x, c.gid, &c.params, &first));
+  ASSERT_OK(ts_edges_build(&c.cell, c.n, 0, c.x, c.gid, &c.params, &first));
   const double lone[1][3] = {{1, 1, 1}};
   const double h[3][3] = {{100, 0, 0}, {0, 100, 0}, {0, 0, 100}};
   ts_cell large;
   ASSERT_OK(ts_cell_init(&large, h, NULL));
   for (int round = 0; round < 3; round++) {
     c.params.recycle = again;
-    ASSERT_OK(ts_edges_build(&large, 1, lone, c.gid, &c.params, &again));
+    ASSERT_OK(ts_edges_build(&large, 1, 0, lone, c.gid, &c.params, &again));
     assert_int_equal(again->count, 0);
     c.params.recycle = again;
-    ASSERT_OK(ts_edges_build(&c.cell, c.n, c.x, c.gid, &c.params, &again));
+    ASSERT_OK(ts_edges_build(&c.cell, c.n, 0, c.x, c.gid, &c.params, &again));
     assert_edges_equal(first, again);
   }
   ts_edges_destroy(&first);

@@ -9,7 +9,7 @@
 static ts_edges *build_case(const search_case *c)
 {
   ts_edges *e = NULL;
-  ASSERT_OK(ts_edges_build(&c->cell, c->n, c->x, c->gid, &c->params, &e));
+  ASSERT_OK(ts_edges_build(&c->cell, c->n, 0, c->x, c->gid, &c->params, &e));
   return e;
 }
 
@@ -80,7 +80,7 @@ static void overlapping_atoms(void **state)
   ASSERT_OK(ts_cell_init(&cell, NULL, NULL));
   ts_search_params_init(&p);
   p.cutoff = 5;
-  ASSERT_OK(ts_edges_build(&cell, 3, x, gid, &p, &e));
+  ASSERT_OK(ts_edges_build(&cell, 3, 0, x, gid, &p, &e));
   assert_int_equal(e->count, 6);
   ts_edges_measure(e, x, 0, 3, 0, 5, g, active, &closest, &edge);
   assert_true(closest == 0 && edge == 0 && e->receiver[0] == 0 && e->sender[0] == 1);
