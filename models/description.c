@@ -304,9 +304,9 @@ static int read_widths(const scope *s, ts_model_desc *desc)
   TS_TRY(read_int(s, "bases", 4, MAX_BASES, &desc->bases));
   TS_TRY(read_int(s, "lmax", 0, 100, &desc->lmax));
   const ts_json_node *heads = ts_json_member(s->object, "heads");
-  if (desc->lmax != TS_LMAX)
+  if (desc->lmax < 1 || desc->lmax > TS_LMAX)
     return refuse(s, "lmax", ts_json_member(s->object, "lmax"), TS_ERR_UNSUPPORTED,
-                  "this version supports only %d", TS_LMAX);
+                  "this version supports 1 to %d", TS_LMAX);
   if (desc->channels % desc->heads)
     return refuse(s, "heads", heads, TS_ERR_INPUT, "expected a divisor of channels, %d",
                   desc->channels);

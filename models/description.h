@@ -17,7 +17,8 @@ enum {
   TS_MAX_ELEMENT = 128,    /* atomic numbers are 0 <= Z < 128 */
   TS_MAX_NEIGHBORS = 1024, /* of a stage that bounds them */
   TS_SPHERE_POINTS = 18,   /* directions of the sphere head */
-  TS_LMAX = 2              /* highest degree; the only one supported now */
+  TS_LMAX = 3,             /* highest degree; kernels are tuned for 2 */
+  TS_ROWS = (TS_LMAX + 1) * (TS_LMAX + 1)
 };
 
 typedef enum ts_order { TS_ORDER_ZERO, TS_ORDER_FIRST } ts_order;
@@ -50,7 +51,7 @@ typedef struct ts_model_desc {
   int heads;         /* H */
   int head_dim;      /* d; H d is even */
   int head_channels; /* channels per head of the first-order output: wide = H head_channels */
-  int lmax;          /* L = TS_LMAX */
+  int lmax;          /* L, 1..TS_LMAX */
   int bases;         /* K */
   double average_degree;
   char head[64]; /* name of the energy head, part of its tensors' names */

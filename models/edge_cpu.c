@@ -85,8 +85,8 @@ static TS_INLINE void embed(const ts_shape *s, double average_degree, const void
     for (int e = b->row[a]; e < b->row[a + 1]; e++) {
       if (!b->active[e]) continue;
       const real *x = edge + (size_t)e * TS_EDGE_REALS;
-      real Y[9];
-      spherical(x + TS_EDGE_U, Y);
+      real Y[TS_ROWS];
+      spherical(s->lmax, x + TS_EDGE_U, Y);
       spline_rows(width, table + (size_t)b->node[e] * (size_t)width, x + TS_EDGE_B, f);
       const real scale = x[TS_EDGE_ENV] / (real)average_degree;
       for (int l = 0; l <= s->lmax; l++)
@@ -126,8 +126,8 @@ static TS_INLINE void embed_back(const ts_shape *s, double average_degree, const
       if (!b->active[e]) continue;
       const real *x = edge + (size_t)e * TS_EDGE_REALS;
       const real *rows = table + (size_t)b->node[e] * (size_t)width;
-      real Y[9], dY[9], denv = 0;
-      spherical(x + TS_EDGE_U, Y);
+      real Y[TS_ROWS], dY[TS_ROWS], denv = 0;
+      spherical(s->lmax, x + TS_EDGE_U, Y);
       spline_rows(width, rows, x + TS_EDGE_B, f);
       memset(df, 0, (size_t)width * sizeof *df);
       const real scale = x[TS_EDGE_ENV] / (real)average_degree;
@@ -147,7 +147,7 @@ static TS_INLINE void embed_back(const ts_shape *s, double average_degree, const
           denv += sum * Y[r];
         }
       real *g = grad + 4 * (size_t)e;
-      spherical_back(x + TS_EDGE_U, dY, g);
+      spherical_back(s->lmax, x + TS_EDGE_U, dY, g);
       g[3] += spline_pull(width, rows, x + TS_EDGE_DB, df) +
               denv / (real)average_degree * x[TS_EDGE_DENV];
     }

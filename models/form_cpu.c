@@ -78,19 +78,19 @@ static form begin(const ts_shape *s, const ts_layer *w, const ts_edge_block *b, 
 static real harmonic_scale(const form *f, int l, real r)
 {
   if (f->w->score == TS_SCORE_QKDOT) return INTEGRAL;
-  return l == 0 ? 1 : l == 1 ? r : r * r;
+  return l == 0 ? 1 : l == 1 ? r : l == 2 ? r * r : r * r * r;
 }
 
-static void harmonics(const form *f, const real *edge, real Y[9])
+static void harmonics(const form *f, const real *edge, real Y[TS_ROWS])
 {
-  spherical(edge + TS_EDGE_U, Y);
+  spherical(f->s->lmax, edge + TS_EDGE_U, Y);
   for (int l = 0; l <= f->s->lmax; l++)
     for (int r = l * l; r < (l + 1) * (l + 1); r++)
       Y[r] *= harmonic_scale(f, l, edge[TS_EDGE_R]);
 }
 
 /* grad (du, dr) += from dY of the harmonics Y above. */
-static void harmonics_back(const form *f, const real *edge, const real Y[9], real dY[9], real *grad)
+static void harmonics_back(const form *f, const real *edge, const real Y[TS_ROWS], real dY[TS_ROWS], real *grad)
 {
   const real distance = edge[TS_EDGE_R];
   for (int l = 0; l <= f->s->lmax; l++)
@@ -98,7 +98,7 @@ static void harmonics_back(const form *f, const real *edge, const real Y[9], rea
       if (f->w->score == TS_SCORE_QKDOTS) grad[3] += dY[r] * Y[r] * (real)l / distance;
       dY[r] *= harmonic_scale(f, l, distance);
     }
-  spherical_back(edge + TS_EDGE_U, dY, grad);
+  spherical_back(f->s->lmax, edge + TS_EDGE_U, dY, grad);
 }
 
 /* Invariants of degree l: the first, and how many of its D are used. */
@@ -108,7 +108,7 @@ static int columns(const form *f, int l)
   return left < 0 ? 0 : left < f->D ? left : f->D;
 }
 
-static void contract(const form *f, const real Y[9], const real *factor, real *TS_RESTRICT z,
+static void contract(const form *f, const real Y[TS_ROWS], const real *factor, real *TS_RESTRICT z,
                      real *TS_RESTRICT x)
 {
   memset(z, 0, (size_t)f->M * sizeof *z);
@@ -142,7 +142,7 @@ static void gates(const form *f)
     return;
   }
   for (int i = 0; i < f->count; i++) {
-    real *table = f->table + (size_t)i * (size_t)f->T, Y[9];
+    real *table = f->table + (size_t)i * (size_t)f->T, Y[TS_ROWS];
     const size_t at = (size_t)i * (size_t)f->M;
     spline_rows(f->T, rows_of(f, i), edge_of(f, i) + TS_EDGE_B, table);
     memcpy(part_of(f, i) + WEIGHT * H, table, (size_t)H * sizeof *table);
@@ -167,7 +167,7 @@ static void contract_back(const form *f, int i, real *grad)
   const int H = f->s->heads, D = f->D;
   const real *edge = edge_of(f, i), *z = f->z + (size_t)i * (size_t)f->M;
   real *table = f->table + (size_t)i * (size_t)f->T, *d = f->x + (size_t)i * (size_t)f->M;
-  real Y[9], dY[9];
+  real Y[TS_ROWS], dY[TS_ROWS];
   for (int m = 0; m < f->M; m++) {
     const real dx = d[m];
     d[m] = dx * table[H + m];

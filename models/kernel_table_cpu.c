@@ -10,12 +10,12 @@
 static size_t scratch_bytes(const ts_shape *s, int max_degree)
 {
   const size_t A = (size_t)s->atoms, C = (size_t)s->channels, F = (size_t)s->hidden;
-  const size_t R = (size_t)s->rows, L1 = (size_t)s->lmax + 1, H = (size_t)s->heads;
+  const size_t R = (size_t)s->rows, L = (size_t)s->lmax, L1 = L + 1, H = (size_t)s->heads;
   const size_t degree = (size_t)max_degree, W = (size_t)s->wide;
   const size_t project = R * A * C + A * L1 * F + A * F + R * A * 4 * F;
   const size_t D = (size_t)s->directed;
   const size_t attend = degree * (10 * H + 3 * L1 * D + 8) + 3 * R * C + 2 * R * D + 8 * C + 10 * H;
-  const size_t update = 2 * R * A * C + A * L1 * C + 10 * A * C + R * A * W;
+  const size_t update = 2 * R * A * C + A * L1 * C + 6 * L * A * C + R * A * W;
   const size_t head = 2 * R * A * C + 4 * TS_SPHERE_POINTS * A * C;
   const size_t embed = 2 * L1 * C + R * C;
   size_t most = project > attend ? project : attend;

@@ -52,14 +52,14 @@ extern const ts_matrix_ops TS_K(packed_ops);
 static TS_INLINE bool shape_fits(const ts_shape *s, int heads, int head_dim, int channels,
                                  ts_shape *out)
 {
-  if (s->heads != heads || s->head_dim != head_dim || s->channels != channels || s->lmax != TS_LMAX)
+  if (s->heads != heads || s->head_dim != head_dim || s->channels != channels || s->lmax != 2)
     return false;
   *out = (ts_shape){.atoms = s->atoms,
                     .channels = channels,
                     .heads = heads,
                     .head_dim = head_dim,
-                    .lmax = TS_LMAX,
-                    .rows = (TS_LMAX + 1) * (TS_LMAX + 1),
+                    .lmax = 2,
+                    .rows = 9,
                     .hidden = heads * head_dim / 2,
                     .wide = s->wide,
                     .directed = s->directed};
@@ -167,29 +167,62 @@ static inline void layer_silu_back(int rows, int F, const void *scale, const voi
 #define SQRT3 ((real)1.7320508075688772)
 #define SQRT5 ((real)2.23606797749979)
 #define SQRT15 ((real)3.872983346207417)
+#define SQRT7_4 ((real)1.3228756555322954)   /* sqrt(7)/2 */
+#define SQRT105 ((real)10.246950765959598)
+#define SQRT42_4 ((real)1.6201851746019651)  /* sqrt(42)/4 */
+#define SQRT70_4 ((real)2.091650066335189)   /* sqrt(70)/4 */
 
-/* Real spherical harmonics up to degree 2, |Y_l|^2 = 2l+1, y the polar axis. */
-static inline void spherical(const real *u, real *Y)
+/* Real spherical harmonics up to degree lmax <= 3, |Y_l|^2 = 2l+1, y the polar axis
+ * (models/clebsch.h has the order of the rows). */
+static TS_INLINE void spherical(int lmax, const real *u, real *Y)
 {
   const real x = u[0], y = u[1], z = u[2];
   Y[0] = 1;
   Y[1] = SQRT3 * x;
   Y[2] = SQRT3 * y;
   Y[3] = SQRT3 * z;
+  if (lmax < 2) return;
   Y[4] = SQRT15 * x * z;
   Y[5] = SQRT15 * x * y;
   Y[6] = SQRT5 * (y * y - (x * x + z * z) / 2);
   Y[7] = SQRT15 * y * z;
   Y[8] = SQRT15 / 2 * (z * z - x * x);
+  if (lmax < 3) return;
+  Y[9] = SQRT70_4 * x * (3 * z * z - x * x);
+  Y[10] = SQRT105 * x * y * z;
+  Y[11] = SQRT42_4 * x * (4 * y * y - x * x - z * z);
+  Y[12] = SQRT7_4 * y * (2 * y * y - 3 * (x * x + z * z));
+  Y[13] = SQRT42_4 * z * (4 * y * y - x * x - z * z);
+  Y[14] = SQRT105 / 2 * y * (z * z - x * x);
+  Y[15] = SQRT70_4 * z * (z * z - 3 * x * x);
+}
+
+/* The part of degree 3 in the function below; dY [7]. */
+static TS_INLINE void spherical_back_3(const real *u, const real *dY, real *du)
+{
+  const real x = u[0], y = u[1], z = u[2], xx = x * x, yy = y * y, zz = z * z;
+  const real a = SQRT70_4 * dY[0], b = SQRT105 * dY[1], c = SQRT42_4 * dY[2], d = SQRT7_4 * dY[3];
+  const real e = SQRT42_4 * dY[4], f = SQRT105 / 2 * dY[5], g = SQRT70_4 * dY[6];
+  du[0] += 3 * a * (zz - xx) + b * y * z + c * (4 * yy - 3 * xx - zz) - 6 * d * x * y -
+           2 * e * x * z - 2 * f * x * y - 6 * g * x * z;
+  du[1] += b * x * z + 8 * c * x * y + 3 * d * (2 * yy - xx - zz) + 8 * e * y * z + f * (zz - xx);
+  du[2] += 6 * a * x * z + b * x * y - 2 * c * x * z - 6 * d * y * z + e * (4 * yy - xx - 3 * zz) +
+           2 * f * y * z + 3 * g * (zz - xx);
 }
 
 /* du += d(Y.dY)/du of the same polynomials. */
-static inline void spherical_back(const real *u, const real *dY, real *du)
+static TS_INLINE void spherical_back(int lmax, const real *u, const real *dY, real *du)
 {
   const real x = u[0], y = u[1], z = u[2];
+  if (lmax < 2) {
+    for (int k = 0; k < 3; k++)
+      du[k] += SQRT3 * dY[1 + k];
+    return;
+  }
   du[0] += SQRT3 * dY[1] + SQRT15 * (z * dY[4] + y * dY[5] - x * dY[8]) - SQRT5 * x * dY[6];
   du[1] += SQRT3 * dY[2] + SQRT15 * (x * dY[5] + z * dY[7]) + SQRT5 * 2 * y * dY[6];
   du[2] += SQRT3 * dY[3] + SQRT15 * (x * dY[4] + y * dY[7] + z * dY[8]) - SQRT5 * z * dY[6];
+  if (lmax > 2) spherical_back_3(u, dY + 9, du);
 }
 
 /* out [width] = sum over the 6 spline rows of weight[k] table[k,width]. */

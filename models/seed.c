@@ -12,6 +12,7 @@
  * inverse of its share of the neighbourhood. */
 #include "models/seed.h"
 
+#include "models/clebsch.h"
 #include "runtime/error.h"
 #include "runtime/memory.h"
 
@@ -70,8 +71,9 @@ static void fill(const ts_tensor_spec *spec, uint64_t seed, int64_t count, doubl
 }
 
 /* Harmonics, 1/sqrt(4 pi) in degree 0, of the vectors themselves: degree l grows as length^l. */
-static void fill_directions(double *out)
+static void fill_directions(int lmax, double *out)
 {
+  const int rows = (lmax + 1) * (lmax + 1);
   double p[TS_SPHERE_POINTS][3], scale[TS_SPHERE_POINTS], total = 0.0;
   const double golden = (1.0 + sqrt(5.0)) / 2.0, pi = acos(-1.0);
   for (int i = 0; i < TS_SPHERE_POINTS; ++i) {
@@ -89,23 +91,17 @@ static void fill_directions(double *out)
     scale[i] = 1.0 / near;
     total += scale[i];
   }
-  for (int i = 0; i < TS_SPHERE_POINTS; ++i, out += 9) {
-    const double s = scale[i] * TS_SPHERE_POINTS / total, zero = 0.5 / sqrt(pi);
-    const double x = s * p[i][0], y = s * p[i][1], z = s * p[i][2];
-    const double one = sqrt(3.0) * zero, two = sqrt(15.0) * zero;
-    out[0] = zero;
-    out[1] = one * x;
-    out[2] = one * y;
-    out[3] = one * z;
-    out[4] = two * x * z;
-    out[5] = two * x * y;
-    out[6] = sqrt(5.0) * zero * (y * y - (x * x + z * z) / 2.0);
-    out[7] = two * y * z;
-    out[8] = two / 2.0 * (z * z - x * x);
+  for (int i = 0; i < TS_SPHERE_POINTS; ++i, out += rows) {
+    const double s = scale[i] * TS_SPHERE_POINTS / total;
+    const double v[3] = {s * p[i][0], s * p[i][1], s * p[i][2]};
+    ts_harmonics(lmax, v, out);
+    for (int r = 0; r < rows; ++r)
+      out[r] *= 0.5 / sqrt(pi);
   }
 }
 
-static int add_tensor(const ts_tensor_spec *spec, uint64_t seed, ts_weights *w)
+static int add_tensor(const ts_model_desc *desc, const ts_tensor_spec *spec, uint64_t seed,
+                      ts_weights *w)
 {
   double *data;
   int64_t count = 1;
@@ -113,7 +109,7 @@ static int add_tensor(const ts_tensor_spec *spec, uint64_t seed, ts_weights *w)
     count *= spec->dim[i];
   TS_TRY(TSI_NEW(data, count));
   if (ends_with(spec->name, strlen(spec->name), ".sphharm_weights"))
-    fill_directions(data);
+    fill_directions(desc->lmax, data);
   else
     fill(spec, seed, count, data);
   const int status = ts_weights_add(w, spec->name, spec->rank, spec->dim, data);
@@ -138,7 +134,7 @@ int ts_weights_seed(const ts_model_desc *desc, uint64_t seed, ts_weights **out)
   TS_TRY(ts_model_tensors(desc, true, &spec, &count));
   int status = ts_weights_create(out);
   for (int i = 0; i < count && !status; ++i)
-    status = add_tensor(&spec[i], seed, *out);
+    status = add_tensor(desc, &spec[i], seed, *out);
   if (!status) status = add_description(desc, *out);
   free(spec);
   if (status) ts_weights_destroy(out);

@@ -137,7 +137,8 @@ static void test_widths(void **state)
   refuse_input("\"channels\":16", "\"channels\":1000000000000", "channels is 1000000000000");
   refuse_input("\"heads\":8", "\"heads\":5", "heads is 5; expected a divisor of channels, 16");
   refuse_input("\"heads\":8,\"head_dim\":4", "\"heads\":1,\"head_dim\":3", "to be even");
-  refuse("\"lmax\":2", "\"lmax\":3", TS_ERR_UNSUPPORTED, "lmax is 3; this version supports only 2");
+  refuse("\"lmax\":2", "\"lmax\":4", TS_ERR_UNSUPPORTED, "lmax is 4; this version supports 1 to 3");
+  refuse("\"lmax\":2", "\"lmax\":0", TS_ERR_UNSUPPORTED, "lmax is 0; this version supports 1 to 3");
   refuse_input("\"bases\":16", "\"bases\":1", "bases is 1");
   refuse_input("\"average_degree\":23", "\"average_degree\":0", "average_degree is 0");
   refuse_input("\"head\":\"h\"", "\"head\":\"\"", "head is \"\"");
