@@ -90,7 +90,8 @@ static void harmonics(const form *f, const real *edge, real Y[TS_ROWS])
 }
 
 /* grad (du, dr) += from dY of the harmonics Y above. */
-static void harmonics_back(const form *f, const real *edge, const real Y[TS_ROWS], real dY[TS_ROWS], real *grad)
+static void harmonics_back(const form *f, const real *edge, const real Y[TS_ROWS], real dY[TS_ROWS],
+                           real *grad)
 {
   const real distance = edge[TS_EDGE_R];
   for (int l = 0; l <= f->s->lmax; l++)

@@ -167,10 +167,10 @@ static inline void layer_silu_back(int rows, int F, const void *scale, const voi
 #define SQRT3 ((real)1.7320508075688772)
 #define SQRT5 ((real)2.23606797749979)
 #define SQRT15 ((real)3.872983346207417)
-#define SQRT7_4 ((real)1.3228756555322954)   /* sqrt(7)/2 */
+#define SQRT7_4 ((real)1.3228756555322954) /* sqrt(7)/2 */
 #define SQRT105 ((real)10.246950765959598)
-#define SQRT42_4 ((real)1.6201851746019651)  /* sqrt(42)/4 */
-#define SQRT70_4 ((real)2.091650066335189)   /* sqrt(70)/4 */
+#define SQRT42_4 ((real)1.6201851746019651) /* sqrt(42)/4 */
+#define SQRT70_4 ((real)2.091650066335189)  /* sqrt(70)/4 */
 
 /* Real spherical harmonics up to degree lmax <= 3, |Y_l|^2 = 2l+1, y the polar axis
  * (models/clebsch.h has the order of the rows). */

@@ -2,9 +2,9 @@
  *
  * Golden systems: energies and forces of the model against recorded values, in double and float.
  * `golden FILE...` prints the errors of any such file; without arguments it checks the sixteen of
- * tests/data and those of the published code's other forms, all but the widest with the kernels of
- * every instruction set that this CPU has. Double: 1e-10 of the energy, 1e-9 of the largest force.
- * Float: 2e-6 of the largest atom energy, 1e-4 of the largest force. */
+ * tests/data, those of the published code's other forms and those of other degrees, all but the
+ * widest with the kernels of every instruction set that this CPU has. Double: 1e-10 of the energy,
+ * 1e-9 of the largest force. Float: 2e-6 of the largest atom energy, 1e-4 of the largest force. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,17 +12,36 @@
 #include "runtime/memory.h"
 #include "tests/case.h"
 
-static const char *const all[] = {"cutoff-edge",        "kcl64-chain-first",
-                                  "kcl64-chain",        "kcl64-cluster",
-                                  "kcl64-smooth",       "molecule-charged",
-                                  "molecule-first",     "molecule-mixed",
-                                  "molecule-zero",      "pair",
-                                  "slab-zero",          "triclinic-cluster-bell",
-                                  "triclinic-cluster",  "triclinic-first",
-                                  "water216-first",     "forms/form-softplus",
-                                  "forms/form-sigmoid", "forms/form-sphere-head",
-                                  "forms/form-qkdot",   "forms/form-qkdots",
-                                  "forms/form-cap8",    "water64-full"};
+static const char *const all[] = {"cutoff-edge",
+                                  "kcl64-chain-first",
+                                  "kcl64-chain",
+                                  "kcl64-cluster",
+                                  "kcl64-smooth",
+                                  "molecule-charged",
+                                  "molecule-first",
+                                  "molecule-mixed",
+                                  "molecule-zero",
+                                  "pair",
+                                  "slab-zero",
+                                  "triclinic-cluster-bell",
+                                  "triclinic-cluster",
+                                  "triclinic-first",
+                                  "water216-first",
+                                  "forms/form-softplus",
+                                  "forms/form-sigmoid",
+                                  "forms/form-sphere-head",
+                                  "forms/form-qkdot",
+                                  "forms/form-qkdots",
+                                  "forms/form-cap8",
+                                  "made/sphere-cluster",
+                                  "made/degree-1",
+                                  "made/degree-1-cluster",
+                                  "made/degree-1-qkdot",
+                                  "made/degree-3",
+                                  "made/degree-3-cluster",
+                                  "made/degree-3-qkdot",
+                                  "made/degree-3-qkdots",
+                                  "water64-full"};
 
 typedef struct errors {
   double energy, atoms, force; /* relative: to |E|, the largest |atom energy|, the largest force */

@@ -4,6 +4,7 @@
 # exits 0, or 77 with a printed reason (skipped), or anything else (failed).
 TEST_LIBS = libtessera.la $(CMOCKA_LIBS)
 EXTRA_DIST += tests/data
+EXTRA_DIST += tests/make_golden.py
 EXTRA_DIST += tests/program.py
 EXTRA_DIST += tests/requirements.txt
 EXTRA_DIST += tests/run_python.sh

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * The derived Clebsch-Gordan blocks: equal to the recorded ones, and equivariant. */
+ * The derived Clebsch-Gordan blocks: equal to the recorded ones, and equivariant; and the
+ * harmonics.
+ */
 #include "models/clebsch.h"
 #include "tests/model_cases.h"
 
 #include <math.h>
 
-static void test_recorded(void **state)
+/* The blocks of a file; returns how many. */
+static int compare_recorded(const char *name, int lmax)
 {
-  (void)state;
-  ts_json *doc = golden_file("pair");
+  ts_json *doc = golden_file(name);
   const ts_json_node *model = ts_json_member(ts_json_root(doc), "model");
   const ts_json_node *list = ts_json_member(model, "cg_first_order");
   int blocks = 0;
-  for (int l3 = 0; l3 <= 2; ++l3) {
+  for (int l3 = 0; l3 <= lmax; ++l3) {
     int l1[TS_CLEBSCH_PATHS];
     const ts_json_node *paths = ts_json_at(ts_json_at(list, l3), 1);
-    assert_int_equal(ts_clebsch_paths(l3, 2, l1), ts_json_size(paths));
+    assert_int_equal(ts_clebsch_paths(l3, lmax, l1), ts_json_size(paths));
     for (int p = 0; p < ts_json_size(paths); ++p, ++blocks) {
       const ts_json_node *path = ts_json_at(paths, p), *block = ts_json_at(path, 1);
       double G[TS_CLEBSCH_MAX];
@@ -29,8 +31,16 @@ static void test_recorded(void **state)
       }
     }
   }
-  assert_int_equal(blocks, 6);
   ts_json_destroy(&doc);
+  return blocks;
+}
+
+static void test_recorded(void **state)
+{
+  (void)state;
+  assert_int_equal(compare_recorded("pair", 2), 6);
+  assert_int_equal(compare_recorded("made/degree-1", 1), 3);
+  assert_int_equal(compare_recorded("made/degree-3", 3), 9);
 }
 
 static double uniform(void)
@@ -58,8 +68,14 @@ static void rows(int l, const double u[3], double *out)
   const double x = u[0], y = u[1], z = u[2], s = sqrt(3.0);
   const double two[5] = {s * x * z, s * x * y, y * y - (x * x + z * z) / 2.0, s * y * z,
                          s / 2.0 * (z * z - x * x)};
+  const double six = sqrt(3.0 / 8.0), ten = sqrt(5.0 / 8.0), f = sqrt(15.0);
+  const double three[7] = {
+      ten * x * (3.0 * z * z - x * x),         f * x * y * z,
+      six * x * (4.0 * y * y - x * x - z * z), y * (2.0 * y * y - 3.0 * (x * x + z * z)) / 2.0,
+      six * z * (4.0 * y * y - x * x - z * z), f / 2.0 * y * (z * z - x * x),
+      ten * z * (z * z - 3.0 * x * x)};
   const double one = 1.0;
-  memcpy(out, l == 0 ? &one : l == 1 ? u : two, (size_t)(2 * l + 1) * sizeof *out);
+  memcpy(out, l == 0 ? &one : l == 1 ? u : l == 2 ? two : three, (size_t)(2 * l + 1) * sizeof *out);
 }
 
 /* A random rotation: the product of reflections in two random planes. */
@@ -80,7 +96,7 @@ static void rotate(const double p[3], const double q[3], const double in[3], dou
  */
 static double triple(int l1, int l3, const double a[3], const double u[3], const double c[3])
 {
-  double G[TS_CLEBSCH_MAX], left[5], right[5], sum = 0.0;
+  double G[TS_CLEBSCH_MAX], left[7], right[7], sum = 0.0;
   ts_clebsch_gordan(l1, l3, G);
   rows(l1, a, left);
   rows(l3, c, right);
@@ -95,9 +111,9 @@ static void test_equivariance(void **state)
 {
   (void)state;
   double largest = 0.0;
-  for (int l3 = 0; l3 <= 2; ++l3) {
+  for (int l3 = 0; l3 <= 3; ++l3) {
     int l1[TS_CLEBSCH_PATHS];
-    const int npaths = ts_clebsch_paths(l3, 2, l1);
+    const int npaths = ts_clebsch_paths(l3, 3, l1);
     for (int p = 0; p < npaths; ++p)
       for (int trial = 0; trial < 100; ++trial) {
         double v[3][3], w[3][3], axis[2][3];
@@ -119,9 +135,9 @@ static void test_equivariance(void **state)
 static void test_normalisation(void **state)
 {
   (void)state;
-  for (int l3 = 0; l3 <= 2; ++l3) {
+  for (int l3 = 0; l3 <= 3; ++l3) {
     int l1[TS_CLEBSCH_PATHS];
-    const int npaths = ts_clebsch_paths(l3, 2, l1), nc = 2 * l3 + 1;
+    const int npaths = ts_clebsch_paths(l3, 3, l1), nc = 2 * l3 + 1;
     for (int p = 0; p < npaths; ++p) {
       double G[TS_CLEBSCH_MAX];
       ts_clebsch_gordan(l1[p], l3, G);
@@ -135,12 +151,33 @@ static void test_normalisation(void **state)
   }
 }
 
+static void test_harmonics(void **state)
+{
+  (void)state;
+  for (int trial = 0; trial < 100; ++trial) {
+    double u[3], Y[16], row[7];
+    random_vector(u);
+    ts_harmonics(3, u, Y);
+    for (int l = 0; l <= 3; ++l) {
+      double square = 0.0;
+      rows(l, u, row);
+      for (int m = 0; m < 2 * l + 1; ++m) {
+        const double y = Y[l * l + m];
+        assert_true(fabs(y - sqrt(2.0 * l + 1.0) * row[m]) < 1e-14);
+        square += y * y;
+      }
+      assert_true(fabs(square - (2.0 * l + 1.0)) < 1e-13);
+    }
+  }
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_recorded),
       cmocka_unit_test(test_equivariance),
       cmocka_unit_test(test_normalisation),
+      cmocka_unit_test(test_harmonics),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -130,6 +130,18 @@ static void forces_of_other_forms_are_differences(void **state)
   check_system("forms/form-cap8", 6, 3e-4, true);
 }
 
+static void forces_of_other_degrees_are_differences(void **state)
+{
+  (void)state;
+  check_system("made/degree-1", 0, 3e-4, true);
+  check_system("made/degree-1-cluster", 6, 3e-4, true);
+  check_system("made/degree-3", 0, 3e-4, true);
+  check_system("made/degree-3-cluster", 6, 3e-4, true);
+  check_system("made/degree-3-qkdot", 6, 3e-4, true);
+  check_system("made/degree-3-qkdots", 6, 3e-5, true);
+  check_system("made/sphere-cluster", 6, 3e-4, true);
+}
+
 /* Largest relative error of plain differences with step h, whatever edges do. */
 static double plain_error(bench *b, double h)
 {
@@ -284,6 +296,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(forces_are_differences),
       cmocka_unit_test(forces_of_other_forms_are_differences),
+      cmocka_unit_test(forces_of_other_degrees_are_differences),
       cmocka_unit_test(errors_fall_as_h2),
       cmocka_unit_test(smooth_floor_is_continuous),
       cmocka_unit_test(forces_are_differences_across_cutoffs),

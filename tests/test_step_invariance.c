@@ -227,7 +227,8 @@ static void check_subject(const char *name, bool is_double)
   s.base = evaluate(s.model, s.c.system);
   check_repetition(&s);
   check_translations(&s);
-  check_rotations(&s);
+  if (s.c.desc.head_kind != TS_HEAD_SPHERE) /* its directions stay where they are */
+    check_rotations(&s);
   check_wrapping(&s);
   check_permutation(&s);
   check_replication(&s);
@@ -242,6 +243,27 @@ static void in_double(void **state)
   check_subject("triclinic-cluster", true);
   check_subject("molecule-first", true);
   check_subject("slab-zero", true);
+}
+
+static void other_forms(void **state)
+{
+  static const char *const name[] = {"forms/form-softplus",    "forms/form-sigmoid",
+                                     "forms/form-sphere-head", "forms/form-qkdot",
+                                     "forms/form-qkdots",      "forms/form-cap8"};
+  (void)state;
+  for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+    check_subject(name[i], true);
+  check_subject("made/sphere-cluster", false);
+}
+
+static void other_degrees(void **state)
+{
+  (void)state;
+  check_subject("made/degree-1-cluster", true);
+  check_subject("made/degree-1-qkdot", true);
+  check_subject("made/degree-3-cluster", true);
+  check_subject("made/degree-3-qkdots", true);
+  check_subject("made/degree-3", false);
 }
 
 static void in_float(void **state)
@@ -351,8 +373,8 @@ static void smallest_systems(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(in_double),
-      cmocka_unit_test(in_float),
+      cmocka_unit_test(in_double),        cmocka_unit_test(in_float),
+      cmocka_unit_test(other_forms),      cmocka_unit_test(other_degrees),
       cmocka_unit_test(smallest_systems),
   };
   ts_engine *engine = case_engine(0, NULL);
