@@ -18,8 +18,14 @@
  *   pull      double [E,3]                 dE/d(x_i - x_j) [eV/Å]
  *   energy    double [A]                   [eV]
  *
- * Every helper: collective submission is not needed yet (one rank); returns 0, or the failure of
- * ts_program_add.  Pointers in the arguments are borrowed until the program is destroyed. */
+ * and of the exchange with a peer (n rows in the order of its plan):
+ *   block     real, as kv with A = n       keys and values, or their gradients
+ *   fixed     int64 [n,d H + R C]          gradients as integers (kernels.h), of a tile or a peer
+ *   places    double [n,3]                 positions
+ *   feel      double [n,3] or int64 [n,3]  forces on the way home, in units of 2^-TS_FORCE_BITS
+ *
+ * Every helper: not collective; returns 0, or the failure of ts_program_add.  Pointers in the
+ * arguments are borrowed until the program is destroyed. */
 #ifndef TS_CODELETS_H
 #define TS_CODELETS_H
 
@@ -29,20 +35,23 @@
 #include "runtime/program.h"
 
 /** Phases of the accounting, in the order in which they are reported. */
-#define TS_PHASE_MAP(X)                    \
-  X(TS_PHASE_MOVE, "integrate")            \
-  X(TS_PHASE_GEOMETRY, "geometry")         \
-  X(TS_PHASE_EMBED, "embed")               \
-  X(TS_PHASE_PROJECT, "project")           \
-  X(TS_PHASE_ATTEND, "attend")             \
-  X(TS_PHASE_UPDATE, "update")             \
-  X(TS_PHASE_HEAD, "head")                 \
-  X(TS_PHASE_UPDATE_BACK, "update back")   \
-  X(TS_PHASE_ATTEND_BACK, "attend back")   \
-  X(TS_PHASE_SEND_BACK, "send back")       \
-  X(TS_PHASE_PROJECT_BACK, "project back") \
-  X(TS_PHASE_EMBED_BACK, "embed back")     \
-  X(TS_PHASE_FORCE, "force")               \
+#define TS_PHASE_MAP(X)                      \
+  X(TS_PHASE_MOVE, "integrate")              \
+  X(TS_PHASE_GEOMETRY, "geometry")           \
+  X(TS_PHASE_EMBED, "embed")                 \
+  X(TS_PHASE_PROJECT, "project")             \
+  X(TS_PHASE_PACK, "pack")                   \
+  X(TS_PHASE_ATTEND, "attend")               \
+  X(TS_PHASE_ATTEND_REMOTE, "attend remote") \
+  X(TS_PHASE_UPDATE, "update")               \
+  X(TS_PHASE_HEAD, "head")                   \
+  X(TS_PHASE_UPDATE_BACK, "update back")     \
+  X(TS_PHASE_ATTEND_BACK, "attend back")     \
+  X(TS_PHASE_SEND_BACK, "send back")         \
+  X(TS_PHASE_RETURN, "return")               \
+  X(TS_PHASE_PROJECT_BACK, "project back")   \
+  X(TS_PHASE_EMBED_BACK, "embed back")       \
+  X(TS_PHASE_FORCE, "force")                 \
   X(TS_PHASE_OBSERVE, "observe")
 
 #define TS_PHASE_ENUM(name, text) name,
@@ -97,9 +106,9 @@ int ts_submit_project_back(const ts_recorder *r, int stage, int layer, bool keep
                            starpu_data_handle_t dkv, starpu_data_handle_t saved,
                            starpu_data_handle_t dh);
 
-/** kv_from [tile->nfrom]: keys and values of the senders' tiles. */
-int ts_submit_attend(const ts_recorder *r, int stage, int layer, bool keep, const ts_tile *tile,
-                     starpu_data_handle_t edges, starpu_data_handle_t q,
+/** kv_from [tile->nfrom]: keys and values of the senders' blocks; a half reads its own only. */
+int ts_submit_attend(const ts_recorder *r, int stage, int layer, bool keep, ts_half half,
+                     const ts_tile *tile, starpu_data_handle_t edges, starpu_data_handle_t q,
                      const starpu_data_handle_t *kv_from, starpu_data_handle_t saved,
                      starpu_data_handle_t sum);
 int ts_submit_attend_back(const ts_recorder *r, int stage, int layer, bool keep,
@@ -108,10 +117,10 @@ int ts_submit_attend_back(const ts_recorder *r, int stage, int layer, bool keep,
                           starpu_data_handle_t sum, starpu_data_handle_t dq,
                           starpu_data_handle_t share, starpu_data_handle_t grad);
 
-/** The four lists [tile->nto] are of the tiles that receive from this one; receivers [nto] are
- * those tiles. */
-int ts_submit_send_back(const ts_recorder *r, int stage, int layer, const ts_tile *tile,
-                        const ts_tile *tiles, const starpu_data_handle_t *q,
+/** The four lists [tile->nto] are of the tiles that receive from this block (a tile, or the halo
+ * from a peer); dkv has `rows` rows, or is `fixed`, which may fail with TS_ERR_SIMULATION. */
+int ts_submit_send_back(const ts_recorder *r, int stage, int layer, bool fixed, int rows,
+                        const ts_tile *tile, const ts_tile *tiles, const starpu_data_handle_t *q,
                         const starpu_data_handle_t *sum, const starpu_data_handle_t *share,
                         const starpu_data_handle_t *edges, starpu_data_handle_t dkv);
 
@@ -137,12 +146,70 @@ int ts_submit_head(const ts_recorder *r, int n, const double *reference,
 int ts_submit_edge_force(const ts_recorder *r, const ts_tile *tile, starpu_data_handle_t edges,
                          starpu_data_handle_t grad, starpu_data_handle_t pull);
 
-/** Forces of a tile from the pulls of its own edges and of those it sends on; f [n,3] double
- * [eV/Å] is written (first) or added to, and so is virial [n,9] double [eV], per atom
- * dE/d(strain).  pull_to [tile->nto]. */
+enum { TS_FORCE_BITS = 48 }; /**< of forces as integers: 3.6e-15 eV/Å, up to 3e4 eV/Å */
+
+/** Where the forces of a tile or of a peer's atoms are added up. */
+typedef struct ts_force_sums {
+  double (*f)[3];      /**< [n,3] [eV/Å] */
+  int64_t (*fixed)[3]; /**< [n,3] instead, in units of 2^-TS_FORCE_BITS; or NULL */
+  double (*virial)[9]; /**< [n,9] [eV] per atom dE/d(strain); NULL for a peer's atoms */
+} ts_force_sums;
+
+/** Forces of a tile from the pulls of its own edges and of those it sends on, written (first) or
+ * added to, and its virial.  pull_to [tile->nto].  May fail with TS_ERR_SIMULATION if fixed. */
 int ts_submit_force(const ts_recorder *r, const ts_tile *tile, bool first,
                     starpu_data_handle_t edges, starpu_data_handle_t pull,
-                    const starpu_data_handle_t *pull_to, double (*f)[3], double (*virial)[9],
+                    const starpu_data_handle_t *pull_to, const ts_force_sums *sums,
                     starpu_data_handle_t motion);
+
+/* ---- exchange with peers */
+
+/** Rows of this rank's tiles for one peer: [n] TS_SLOT into `tile`, and the atoms themselves. */
+typedef struct ts_outbound {
+  int n;
+  const int32_t *slot; /**< [n] */
+  const ts_lidx *atom; /**< [n] */
+  int ntiles;
+  const int32_t *tile; /**< [ntiles] ascending */
+} ts_outbound;
+
+/** What peers return to one tile, in a fixed order: by peer, then row. */
+typedef struct ts_inbound {
+  int n;
+  const int32_t *slot; /**< [n] TS_SLOT into `peer` */
+  const int32_t *row;  /**< [n] row of the tile */
+  int npeers;
+  const int32_t *peer; /**< [npeers] targets of the plan, ascending */
+  const int32_t *rows; /**< [npeers] rows of each one's block */
+} ts_inbound;
+
+/** places of a peer from the rank's positions x; x_from [out->ntiles]. */
+int ts_submit_pack_places(const ts_recorder *r, const ts_outbound *out, const double (*x)[3],
+                          const starpu_data_handle_t *x_from, starpu_data_handle_t places);
+
+/** block of a peer from keys and values; kv_from [out->ntiles]. */
+int ts_submit_pack(const ts_recorder *r, const ts_outbound *out,
+                   const starpu_data_handle_t *kv_from, starpu_data_handle_t block);
+
+/** dkv += the blocks that came back; blocks [in->npeers]. */
+int ts_submit_add_returned(const ts_recorder *r, const ts_inbound *in,
+                           const starpu_data_handle_t *blocks, starpu_data_handle_t dkv);
+
+/** dkv from the tile's n rows of `fixed` and those that came back. */
+int ts_submit_settle(const ts_recorder *r, int n, const ts_inbound *in, starpu_data_handle_t fixed,
+                     const starpu_data_handle_t *blocks, starpu_data_handle_t dkv);
+
+/** feel of a peer's atoms from the pulls on the edges that they send on, in one stage: row a of the
+ * halo block adds to row place[a] of `feel` (which has n rows), cleared before if `first`.
+ * pull_to [halo->nto].  May fail as ts_submit_force. */
+int ts_submit_halo_force(const ts_recorder *r, const ts_tile *halo, const int32_t *place, int n,
+                         bool first, bool fixed, const starpu_data_handle_t *pull_to,
+                         starpu_data_handle_t feel);
+
+/** Forces of a tile's n atoms: what came back is added, and integers become sums->f.
+ * feel [in->npeers]. */
+int ts_submit_return_force(const ts_recorder *r, int n, const ts_inbound *in,
+                           const ts_force_sums *sums, const starpu_data_handle_t *feel,
+                           starpu_data_handle_t motion);
 
 #endif

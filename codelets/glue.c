@@ -86,6 +86,8 @@ ts_edge_block tsi_edge_block(const ts_model *model, const ts_tile *tile, void *e
   ts_edge_arrays at;
   ts_edge_layout(model, tile->edges, edges, &at);
   return (ts_edge_block){.n = tile->n,
+                         .local = tile->nlocal,
+                         .rows = tile->from_rows,
                          .row = tile->row,
                          .sender = tile->sender,
                          .active = at.active,

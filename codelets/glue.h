@@ -46,4 +46,10 @@ size_t tsi_pointers_bytes(int lists, int count);
 /** The kernels' view of a tile's edges, from its index arrays and its block of step data. */
 ts_edge_block tsi_edge_block(const ts_model *model, const ts_tile *tile, void *edges);
 
+/** f += sign g, or, where `fixed` is given, fixed in units of 2^-TS_FORCE_BITS.
+ * \return whether it could be. */
+bool tsi_add_force(const double g[3], double sign, double f[3], int64_t fixed[3]);
+/** Fail a task because the above could not. */
+void tsi_force_out_of_range(const ts_task_header *header);
+
 #endif

@@ -237,7 +237,7 @@ static int stage_edges(ts_step *s, int k)
 {
   const ts_system *sys = s->system;
   TS_TRY(ts_step_edges(&s->params, sys, k, &s->edges[k]));
-  TS_TRY(ts_tiles_build(s->edges[k], s->shape.atoms, &s->tiles[k]));
+  TS_TRY(ts_tiles_build(s->edges[k], s->shape.atoms, 0, NULL, &s->tiles[k]));
   const ts_edges *e = s->edges[k];
   TS_TRY(TSI_NEW(s->pair[k], e->count));
   for (int64_t i = 0; i < e->count; i++)

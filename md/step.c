@@ -120,8 +120,8 @@ static int record_forward(ts_step *s, const ts_recorder *r, starpu_data_handle_t
         const tsi_tile_data *d = &s->tile[t];
         const ts_tile *tile = &s->tiles[k]->tile[t];
         collect(s, tile->nfrom, tile->from, INDEXED(kv, l), list);
-        TS_TRY(ts_submit_attend(r, k, layer, d->keep, tile, d->edges[k], d->q[l], list, d->saved[l],
-                                d->sum));
+        TS_TRY(ts_submit_attend(r, k, layer, d->keep, TS_HALF_BOTH, tile, d->edges[k], d->q[l],
+                                list, d->saved[l], d->sum));
         TS_TRY(ts_submit_update(r, k, layer, d->keep, input_of(s, d, k, layer, l), d->sum,
                                 d->saved[l], d->h[l + 1]));
       }
@@ -158,7 +158,8 @@ static int record_backward_layer(ts_step *s, const ts_recorder *r, starpu_data_h
     collect(s, tile->nto, tile->to, FIELD(sum), sum);
     collect(s, tile->nto, tile->to, FIELD(share), share);
     collect(s, tile->nto, tile->to, INDEXED(edges, k), edges);
-    TS_TRY(ts_submit_send_back(r, k, layer, tile, s->tiles[k]->tile, q, sum, share, edges, d->dkv));
+    TS_TRY(ts_submit_send_back(r, k, layer, false, s->shape.atoms, tile, s->tiles[k]->tile, q, sum,
+                               share, edges, d->dkv));
     TS_TRY(ts_submit_project_back(r, k, layer, d->keep, input_of(s, d, k, layer, l), d->dq, d->dkv,
                                   d->saved[l], split ? d->dshort : d->dh));
   }
@@ -203,8 +204,9 @@ static int record_forces(ts_step *s, const ts_recorder *r, starpu_data_handle_t 
       const tsi_tile_data *d = &s->tile[t];
       const ts_tile *tile = &s->tiles[k]->tile[t];
       collect(s, tile->nto, tile->to, INDEXED(pull, k), list);
-      TS_TRY(ts_submit_force(r, tile, k == 0, d->edges[k], d->pull[k], list, s->f + tile->first,
-                             s->virial + tile->first, d->motion));
+      TS_TRY(ts_submit_force(
+          r, tile, k == 0, d->edges[k], d->pull[k], list,
+          &(ts_force_sums){.f = s->f + tile->first, .virial = s->virial + tile->first}, d->motion));
     }
   for (int t = 0; t < s->ntiles; t++) {
     const tsi_tile_data *d = &s->tile[t];

@@ -99,7 +99,7 @@ static TS_INLINE void attend_back(const ts_shape *s, const ts_layer *w, const ts
   for (int a = 0; a < b->n; a++) {
     const real *stats_top = (const real *)saved->stats + (size_t)a * (size_t)H;
     const real *inverse = stats_top + (size_t)A * (size_t)H;
-    const int count = list_senders(s, b, kv, a, list);
+    const int count = list_senders(s, b, TS_HALF_BOTH, kv, a, list);
     gather(rows, C, stride, (const real *)daggregate + (size_t)a * (size_t)C, dsum);
     back_gather(s, w, b, (const real *)q_ + (size_t)a * (size_t)Hd, dsum, list, count, stats_top,
                 inverse, parts, S, top, ties, z, grad);
@@ -144,14 +144,14 @@ static TS_INLINE void attend_send_back(const ts_shape *s, const ts_layer *w,
                                        const void *const *active, const void *const *edges,
                                        void *dkv, void *scratch_)
 {
-  const int H = s->heads, C = s->channels, R = s->rows, A = s->atoms, Hd = H * s->head_dim;
-  const size_t stride = (size_t)A * (size_t)C;
+  const int H = s->heads, C = s->channels, R = s->rows, rows = b->rows, Hd = H * s->head_dim;
+  const size_t stride = (size_t)s->atoms * (size_t)C;
   char *scratch = scratch_;
   real *sum = scratch_take(&scratch, (size_t)R * (size_t)C);
-  real *dk = dkv, *dv = dk + (size_t)A * (size_t)Hd;
-  value_queue queue = {.R = R, .C = C, .H = H, .stride = stride, .sum = sum};
+  real *dk = dkv, *dv = dk + (size_t)rows * (size_t)Hd;
+  value_queue queue = {.R = R, .C = C, .H = H, .sum = sum};
 
-  memset(dk, 0, (size_t)A * (size_t)Hd * sizeof *dk);
+  memset(dk, 0, (size_t)rows * (size_t)Hd * sizeof *dk);
   for (int a = 0; a < b->n; a++) {
     memset(sum, 0, (size_t)R * (size_t)C * sizeof *sum);
     for (int i = b->column[a]; i < b->column[a + 1]; i++) {
@@ -163,16 +163,16 @@ static TS_INLINE void attend_send_back(const ts_shape *s, const ts_layer *w,
       add_heads(H, s->head_dim, alpha + H, (const real *)q[t] + to * (size_t)Hd,
                 dk + (size_t)a * (size_t)Hd);
       if (w->order == TS_ORDER_ZERO) {
-        queue_add(&queue, alpha, d);
+        queue_add(&queue, alpha, d, stride);
       } else {
         send_first(R, C, H, stride, (const real *)edges[t] + e * TS_EDGE_REALS + TS_EDGE_U, alpha,
                    d, sum);
       }
     }
     queue_flush(&queue);
-    scatter(R, C, stride, sum, dv + (size_t)a * (size_t)C);
+    scatter(R, C, (size_t)rows * (size_t)C, sum, dv + (size_t)a * (size_t)C);
   }
-  clear_padding(R, A, b->n, C, dv);
+  clear_padding(R, rows, b->n, C, dv);
 }
 
 void TS_K(attend_send_back)(const ts_shape *s, const ts_layer *w, const ts_sender_block *b,

@@ -63,16 +63,19 @@ static TS_INLINE void scatter(int rows, int C, size_t stride, const real *from, 
 }
 
 /* sum [R,C] += alpha [H] v of four edges, or of one: four share one load and store of the sum. */
-static TS_INLINE void accumulate4(int R, int C, int H, size_t stride, const real *const alpha[4],
-                                  const real *const v[4], real *TS_RESTRICT sum)
+static TS_INLINE void accumulate4(int R, int C, int H, const size_t stride[4],
+                                  const real *const alpha[4], const real *const v[4],
+                                  real *TS_RESTRICT sum)
 {
   const real *TS_RESTRICT a0 = alpha[0], *TS_RESTRICT a1 = alpha[1], *TS_RESTRICT a2 = alpha[2],
                           *TS_RESTRICT a3 = alpha[3];
   for (int r = 0; r < R; r++)
     for (int c = 0; c < C; c += H) {
-      const size_t at = (size_t)r * stride + (size_t)c;
-      const real *TS_RESTRICT v0 = v[0] + at, *TS_RESTRICT v1 = v[1] + at,
-                              *TS_RESTRICT v2 = v[2] + at, *TS_RESTRICT v3 = v[3] + at;
+      const size_t row = (size_t)r;
+      const real *TS_RESTRICT v0 = v[0] + row * stride[0] + c,
+                              *TS_RESTRICT v1 = v[1] + row * stride[1] + c,
+                              *TS_RESTRICT v2 = v[2] + row * stride[2] + c,
+                              *TS_RESTRICT v3 = v[3] + row * stride[3] + c;
       real *TS_RESTRICT out = sum + r * C + c;
       TS_SIMD
       for (int h = 0; h < H; h++)
@@ -93,10 +96,11 @@ static TS_INLINE void accumulate1(int R, int C, int H, size_t stride, const real
     }
 }
 
-/* Up to four weighted values on their way into a sum; what they point to stays until the flush. */
+/* Up to four weighted values on their way into a sum; what they point to stays until the flush.
+ * A value's rows are its stride apart. */
 typedef struct value_queue {
   int R, C, H, count;
-  size_t stride;
+  size_t stride[4];
   const real *alpha[4], *v[4];
   real *sum; /* [R,C] */
 } value_queue;
@@ -104,12 +108,13 @@ typedef struct value_queue {
 static TS_INLINE void queue_flush(value_queue *q)
 {
   for (int k = 0; k < q->count; k++)
-    accumulate1(q->R, q->C, q->H, q->stride, q->alpha[k], q->v[k], q->sum);
+    accumulate1(q->R, q->C, q->H, q->stride[k], q->alpha[k], q->v[k], q->sum);
   q->count = 0;
 }
 
-static TS_INLINE void queue_add(value_queue *q, const real *alpha, const real *v)
+static TS_INLINE void queue_add(value_queue *q, const real *alpha, const real *v, size_t stride)
 {
+  q->stride[q->count] = stride;
   q->alpha[q->count] = alpha;
   q->v[q->count++] = v;
   if (q->count < 4) return;
@@ -142,20 +147,22 @@ static TS_INLINE void accumulate_first(int R, int C, int H, size_t stride,
 typedef struct sender {
   int edge;
   const real *k, *v;
+  size_t stride; /* between the rows of v */
 } sender;
 
-static TS_INLINE int list_senders(const ts_shape *s, const ts_edge_block *b, const void *const *kv,
-                                  int a, sender *list)
+static TS_INLINE int list_senders(const ts_shape *s, const ts_edge_block *b, ts_half half,
+                                  const void *const *kv, int a, sender *list)
 {
-  const int A = s->atoms;
-  const size_t Hd = (size_t)s->heads * (size_t)s->head_dim;
+  const size_t Hd = (size_t)s->heads * (size_t)s->head_dim, C = (size_t)s->channels;
+  const int first = half == TS_HALF_REMOTE ? b->local : 0;
+  const int last = half == TS_HALF_LOCAL ? b->local : TS_SLOT_BLOCKS;
   int count = 0;
   for (int e = b->row[a]; e < b->row[a + 1]; e++) {
-    if (!b->active[e]) continue;
-    const int tile = b->sender[e] / A, slot = b->sender[e] % A;
-    const real *k = kv[tile];
-    list[count++] =
-        (sender){e, k + (size_t)slot * Hd, k + (size_t)A * Hd + (size_t)slot * (size_t)s->channels};
+    const int block = b->sender[e] >> TS_SLOT_BITS;
+    if (!b->active[e] || block < first || block >= last) continue;
+    const size_t row = (size_t)(b->sender[e] & (TS_SLOT_ROWS - 1)), rows = (size_t)b->rows[block];
+    const real *k = kv[block];
+    list[count++] = (sender){e, k + row * Hd, k + rows * Hd + row * C, rows * C};
   }
   return count;
 }
@@ -204,7 +211,7 @@ static TS_INLINE void alpha_back(const ts_shape *s, const ts_layer *w, const rea
                                  real *du)
 {
   const int H = s->heads, C = s->channels, R = s->rows;
-  const size_t stride = (size_t)s->atoms * (size_t)C;
+  const size_t stride = from->stride;
   real *dalpha = part + DALPHA * H;
   if (w->order == TS_ORDER_ZERO) {
     dot_rows(R, C, stride, dsum, from->v, z);

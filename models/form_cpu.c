@@ -283,7 +283,7 @@ static void look(form *f, const void *const *kv, const real *q, int a, sender *l
 {
   const ts_shape *s = f->s;
   const size_t A = (size_t)s->atoms, Hd = (size_t)(s->heads * s->head_dim);
-  f->count = list_senders(s, f->b, kv, a, list);
+  f->count = list_senders(s, f->b, TS_HALF_BOTH, kv, a, list);
   f->list = list;
   gather(s->rows, f->D, A * (size_t)f->D, q + A * Hd + (size_t)a * (size_t)f->D, f->local);
   if (!f->count) return;
@@ -301,7 +301,7 @@ void TS_K(form)(const ts_shape *s, const ts_layer *w, const ts_edge_block *b, co
   form f = begin(s, w, b, &scratch);
   real *sum = scratch_take(&scratch, (size_t)rows * (size_t)C);
   sender *list = (sender *)(void *)scratch;
-  value_queue queue = {.R = R, .C = C, .H = H, .stride = stride, .sum = sum};
+  value_queue queue = {.R = R, .C = C, .H = H, .sum = sum};
   for (int a = 0; a < b->n; a++) {
     look(&f, kv, q, a, list);
     memset(sum, 0, (size_t)rows * (size_t)C * sizeof *sum);
@@ -311,9 +311,9 @@ void TS_K(form)(const ts_shape *s, const ts_layer *w, const ts_edge_block *b, co
       for (int h = 0; h < H; h++)
         p[h] = p[SHARE * H + h] * p[WEIGHT * H + h] * edge[TS_EDGE_ENV];
       if (w->order == TS_ORDER_ZERO)
-        queue_add(&queue, p, list[i].v);
+        queue_add(&queue, p, list[i].v, list[i].stride);
       else
-        accumulate_first(R, C, H, stride, edge + TS_EDGE_U, p, list[i].v, sum);
+        accumulate_first(R, C, H, list[i].stride, edge + TS_EDGE_U, p, list[i].v, sum);
     }
     queue_flush(&queue);
     scatter(rows, C, stride, sum, (real *)aggregate + (size_t)a * (size_t)C);

@@ -14,7 +14,8 @@ static size_t scratch_bytes(const ts_shape *s, int max_degree)
   const size_t degree = (size_t)max_degree, W = (size_t)s->wide;
   const size_t project = R * A * C + A * L1 * F + A * F + R * A * 4 * F;
   const size_t D = (size_t)s->directed;
-  const size_t attend = degree * (10 * H + 3 * L1 * D + 8) + 3 * R * C + 2 * R * D + 8 * C + 10 * H;
+  const size_t attend = degree * (10 * H + 3 * L1 * D + 8) + 4 * R * C + 2 * R * D + 8 * C +
+                        (12 + (size_t)s->head_dim) * H;
   const size_t update = 2 * R * A * C + A * L1 * C + 6 * L * A * C + R * A * W;
   const size_t head = 2 * R * A * C + 4 * TS_SPHERE_POINTS * A * C;
   const size_t embed = 2 * L1 * C + R * C;
@@ -37,6 +38,10 @@ const ts_kernels TS_K(kernels) = {
     .attend = TS_K(attend),
     .attend_back = TS_K(attend_back),
     .attend_send_back = TS_K(attend_send_back),
+    .attend_send_fixed = TS_K(attend_send_fixed),
+    .settle = TS_K(settle),
+    .pack = TS_K(pack),
+    .add_returned = TS_K(add_returned),
     .update = TS_K(update),
     .update_back = TS_K(update_back),
     .norm = TS_K(norm),

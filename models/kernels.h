@@ -108,11 +108,22 @@ enum {
   TS_EDGE_REALS = 18
 };
 
-/** The edges of one tile in one stage, with what changes every step. */
+/** Reals of a row of keys and values. */
+static inline size_t ts_kv_width(const ts_shape *s)
+{
+  return (size_t)(s->heads * s->head_dim + s->rows * s->channels);
+}
+
+enum { TS_FIXED_BITS = 44 }; /**< of the integers of attend_send_fixed: 6e-14, up to 5e5 */
+
+/** The edges of one tile in one stage, with what changes every step.  Senders sit in blocks: tiles
+ * of this rank (of A rows), then what came from each peer (of as many rows as came). */
 typedef struct ts_edge_block {
   int n;                 /* receivers */
+  int local;             /* blocks of this rank in the list; the others came from peers */
   const int32_t *row;    /* [n+1] offsets into this block */
-  const int32_t *sender; /* [E] slot of the sender: index of its tile in the list times A + row */
+  const int32_t *sender; /* [E] TS_SLOT of the sender */
+  const int32_t *rows;   /* [blocks] rows that a block's arrays have */
   const uint8_t *active; /* [E] */
   const int32_t *node;   /* [E] row of the radial tables: pair * nodes + interval */
   const void *edge;      /* real [E,TS_EDGE_REALS] */
@@ -121,11 +132,16 @@ typedef struct ts_edge_block {
 /** The same seen from the senders of one tile: entries sorted by the receiver's id. */
 typedef struct ts_sender_block {
   int n;                   /* senders */
+  int rows;                /* rows that the arrays of their keys and values have, >= n */
   const int32_t *column;   /* [n+1] offsets into the entries */
   const int32_t *tile;     /* [entries] index of the receiver's tile in the list */
   const int32_t *receiver; /* [entries] row of the receiver in its tile */
   const int32_t *edge;     /* [entries] index of the edge in that tile's block */
 } ts_sender_block;
+
+/** Which edges an attention task takes.  The two halves give what `both` gives, to rounding: the
+ * local half leaves sums without their denominator, the remote half adds to them and divides. */
+typedef enum ts_half { TS_HALF_BOTH, TS_HALF_LOCAL, TS_HALF_REMOTE } ts_half;
 
 /** What a layer keeps from forward for backward, per tile. */
 typedef struct ts_saved {
@@ -170,9 +186,11 @@ typedef struct ts_kernels {
                        const void *dkv, const ts_saved *saved, void *dh, void *scratch);
 
   /** aggregate [R,A,C] (zero order) or [3,R,A,C] (first) over the active edges; kv[] are the
-   * blocks of the sender tiles that b->sender names. */
-  void (*attend)(const ts_shape *s, const ts_layer *w, const ts_edge_block *b, const void *q,
-                 const void *const *kv, const ts_saved *saved, void *aggregate, void *scratch);
+   * blocks of keys and values that b->sender names.  In two halves only where ts_layer_is_plain;
+   * the local one does not read the blocks of peers. */
+  void (*attend)(const ts_shape *s, const ts_layer *w, const ts_edge_block *b, ts_half half,
+                 const void *q, const void *const *kv, const ts_saved *saved, void *aggregate,
+                 void *scratch);
   /** Receiver's half: dq, the edges' grad [E,4] +=, and per edge share real [E,2,H]: the weight of
    * the value, and the factor of q in the key's gradient. */
   void (*attend_back)(const ts_shape *s, const ts_layer *w, const ts_edge_block *b, const void *q,
@@ -184,6 +202,20 @@ typedef struct ts_kernels {
                            const void *const *q, const void *const *daggregate,
                            const void *const *share, const void *const *active,
                            const void *const *edges, void *dkv, void *scratch);
+  /** The same as sums of integers, which no order of adding changes: fixed [n,d H + R C] int64, in
+   * units of 2^-TS_FIXED_BITS, is added to.  \return whether every term was in range. */
+  bool (*attend_send_fixed)(const ts_shape *s, const ts_layer *w, const ts_sender_block *b,
+                            const void *const *q, const void *const *daggregate,
+                            const void *const *share, const void *const *active,
+                            const void *const *edges, int64_t *fixed, void *scratch);
+  /** dkv (of `rows` rows, n of them in use) from fixed [n,d H + R C]. */
+  void (*settle)(const ts_shape *s, int n, int rows, const int64_t *fixed, void *dkv);
+  /** A block of `n` rows for a peer: out = the rows slot [n] (TS_SLOT) of kv blocks of A rows. */
+  void (*pack)(const ts_shape *s, int n, const int32_t *slot, const void *const *kv, void *out);
+  /** dkv (of A rows) += what peers returned: for i < n in order, row[i] += row slot[i] of the
+   * blocks, which have rows[block] rows. */
+  void (*add_returned)(const ts_shape *s, int n, const int32_t *slot, const int32_t *row,
+                       const int32_t *rows, const void *const *blocks, void *dkv);
 
   /** h_out [R,A,C] from h and the aggregate. */
   void (*update)(const ts_shape *s, const ts_layer *w, const void *h, const void *aggregate,

@@ -18,8 +18,9 @@ void TS_K(project)(const ts_shape *s, const ts_layer *w, const void *h, void *q,
                    const ts_saved *saved, void *scratch);
 void TS_K(project_back)(const ts_shape *s, const ts_layer *w, const void *h, const void *dq,
                         const void *dkv, const ts_saved *saved, void *dh, void *scratch);
-void TS_K(attend)(const ts_shape *s, const ts_layer *w, const ts_edge_block *b, const void *q,
-                  const void *const *kv, const ts_saved *saved, void *aggregate, void *scratch);
+void TS_K(attend)(const ts_shape *s, const ts_layer *w, const ts_edge_block *b, ts_half half,
+                  const void *q, const void *const *kv, const ts_saved *saved, void *aggregate,
+                  void *scratch);
 void TS_K(attend_back)(const ts_shape *s, const ts_layer *w, const ts_edge_block *b, const void *q,
                        const void *const *kv, const ts_saved *saved, const void *daggregate,
                        void *dq, void *share, void *grad, void *scratch);
@@ -27,6 +28,14 @@ void TS_K(attend_send_back)(const ts_shape *s, const ts_layer *w, const ts_sende
                             const void *const *q, const void *const *daggregate,
                             const void *const *share, const void *const *active,
                             const void *const *edges, void *dkv, void *scratch);
+bool TS_K(attend_send_fixed)(const ts_shape *s, const ts_layer *w, const ts_sender_block *b,
+                             const void *const *q, const void *const *daggregate,
+                             const void *const *share, const void *const *active,
+                             const void *const *edges, int64_t *fixed, void *scratch);
+void TS_K(settle)(const ts_shape *s, int n, int rows, const int64_t *fixed, void *dkv);
+void TS_K(pack)(const ts_shape *s, int n, const int32_t *slot, const void *const *kv, void *out);
+void TS_K(add_returned)(const ts_shape *s, int n, const int32_t *slot, const int32_t *row,
+                        const int32_t *rows, const void *const *blocks, void *dkv);
 void TS_K(form)(const ts_shape *s, const ts_layer *w, const ts_edge_block *b, const void *q,
                 const void *const *kv, void *aggregate, void *scratch);
 void TS_K(form_back)(const ts_shape *s, const ts_layer *w, const ts_edge_block *b, const void *q,

@@ -6,6 +6,7 @@
 TS_KERNEL_SOURCES =
 TS_KERNEL_SOURCES += models/attend_back_cpu.c
 TS_KERNEL_SOURCES += models/attend_cpu.c
+TS_KERNEL_SOURCES += models/exchange_cpu.c
 TS_KERNEL_SOURCES += models/attend_impl.h
 TS_KERNEL_SOURCES += models/edge_cpu.c
 TS_KERNEL_SOURCES += models/form_cpu.c

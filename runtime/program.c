@@ -18,6 +18,8 @@
  * The failure that is reported is therefore the same in every run. */
 #include "runtime/program.h"
 
+#include <starpu_mpi.h>
+
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -29,12 +31,16 @@
 #include "runtime/memory.h"
 
 typedef struct action {
-  ts_action_kind kind;
   int phase;
-  starpu_cpu_func_t cpu;    /* what the codelet runs */
+  starpu_cpu_func_t cpu;    /* what the codelet runs; NULL: a transfer */
+  ts_transfer *transfer;    /* owned, or NULL */
   struct starpu_task *task; /* its cl_arg is ours, its dyn_ arrays are StarPU's to free */
   double busy;              /* seconds of the last run */
 } action;
+
+/* Stands for a transfer among the tasks: it runs nowhere, posts the transfer when it becomes ready
+ * and ends when that has ended.  It holds no handle, because the transfer itself takes it. */
+static struct starpu_codelet transfer_codelet = {.where = STARPU_NOWHERE, .name = "ts_transfer"};
 
 /* A codelet as StarPU sees it: the user's, with our wrapper as its function. */
 typedef struct wrapped {
@@ -51,6 +57,8 @@ struct ts_program {
   bool broken; /* StarPU refused a task in the middle of a run */
   long iteration;
   double seconds;
+  int64_t sent_bytes;
+  int sent_messages;
   double phase_seconds[TS_PROGRAM_PHASES];
   atomic_int first_failed; /* index; INT_MAX: none */
   pthread_mutex_t lock;    /* of the two below */
@@ -76,6 +84,27 @@ static void run_cpu(void *buffers[], void *cl_arg)
   const double start = now();
   a->cpu(buffers, cl_arg);
   a->busy = now() - start;
+}
+
+static void end_transfer(void *task)
+{
+  starpu_task_end_dep_release(task);
+}
+
+/* A transfer that cannot even be posted leaves the peers waiting: nothing but the end is left. */
+static void post_transfer(void *task_)
+{
+  struct starpu_task *task = task_;
+  const ts_task_header *header = task->cl_arg;
+  const ts_transfer *t = header->program->actions[header->index].transfer;
+  const int failed =
+      t->send ? starpu_mpi_isend_detached(t->handle, t->rank, t->tag, t->comm, end_transfer, task)
+              : starpu_mpi_irecv_detached(t->handle, t->rank, t->tag, t->comm, end_transfer, task);
+  if (failed) {
+    fprintf(stderr, "tessera: %s rank %d cannot be posted (%d)\n",
+            t->send ? "a message to" : "a message from", t->rank, failed);
+    MPI_Abort(t->comm, 3);
+  }
 }
 
 void tsi_program_fail(const ts_task_header *header, int status)
@@ -208,17 +237,59 @@ int ts_program_add(ts_program *program, const ts_task_desc *desc)
   task->name = desc->codelet->name;
   task->priority = clamp_priority(desc->priority);
   TS_TRY_GOTO(status, set_accesses(task, desc), fail);
-  program->actions[program->count++] = (action){.kind = TS_ACTION_TASK,
-                                                .phase = desc->phase,
-                                                .cpu = desc->codelet->cpu_funcs[0],
-                                                .task = task};
+  program->actions[program->count++] =
+      (action){.phase = desc->phase, .cpu = desc->codelet->cpu_funcs[0], .task = task};
   return 0;
 fail:
   starpu_task_destroy(task);
   return status;
 }
 
+int ts_program_add_transfer(ts_program *program, const ts_transfer *transfer)
+{
+  ts_task_header *args = NULL;
+  ts_transfer *copy = NULL;
+  if (program->sealed) return tsi_fail(TS_ERR_ARG, "a transfer added to a program that has run");
+  TS_TRY(grow(program));
+  TS_TRY(TSI_NEW(args, 1));
+  const int status = TSI_NEW(copy, 1);
+  if (status) {
+    free(args);
+    return status;
+  }
+  *args = (ts_task_header){.program = program, .index = program->count};
+  *copy = *transfer;
+  struct starpu_task *task = starpu_task_create();
+  task->destroy = 0;
+  task->sequential_consistency = 0;
+  task->cl = &transfer_codelet;
+  task->cl_arg = args;
+  task->cl_arg_size = sizeof *args;
+  task->cl_arg_free = 1;
+  task->name = transfer->send ? "ts_send" : "ts_receive";
+  task->prologue_callback_func = post_transfer;
+  task->prologue_callback_arg = task;
+  program->actions[program->count++] = (action){.transfer = copy, .task = task};
+  if (transfer->send) {
+    program->sent_messages++;
+    program->sent_bytes += (int64_t)starpu_data_get_size(transfer->handle);
+  }
+  return 0;
+}
+
 /* ---- dependencies ---- */
+
+/* The k-th datum of an action. */
+static int accesses(const action *a)
+{
+  return a->transfer ? 1 : a->task->nbuffers;
+}
+
+static ts_access access_of(const action *a, int k)
+{
+  if (a->transfer) return (ts_access){a->transfer->handle, a->transfer->send ? STARPU_R : STARPU_W};
+  return (ts_access){STARPU_TASK_GET_HANDLE(a->task, k), STARPU_TASK_GET_MODE(a->task, k)};
+}
 
 typedef struct reader {
   int index;
@@ -251,17 +322,15 @@ static int prepare(const ts_program *program, analysis *s)
 {
   size_t total = 0;
   for (int i = 0; i < program->count; i++)
-    total += (size_t)program->actions[i].task->nbuffers;
+    total += (size_t)accesses(&program->actions[i]);
   TS_TRY(TSI_NEW(s->uses, total));
   TS_TRY(TSI_NEW(s->readers, total));
   TS_TRY(TSI_NEW(s->seen, program->count));
   TS_TRY(TSI_NEW(s->before, program->count));
   size_t n = 0;
-  for (int i = 0; i < program->count; i++) {
-    struct starpu_task *task = program->actions[i].task;
-    for (int k = 0; k < task->nbuffers; k++)
-      s->uses[n++] = (use){.handle = STARPU_TASK_GET_HANDLE(task, k), .last_writer = -1};
-  }
+  for (int i = 0; i < program->count; i++)
+    for (int k = 0; k < accesses(&program->actions[i]); k++)
+      s->uses[n++] = (use){.handle = access_of(&program->actions[i], k).handle, .last_writer = -1};
   if (n > 0) qsort(s->uses, n, sizeof *s->uses, compare_uses);
   for (size_t i = 0; i < n; i++)
     if (i == 0 || s->uses[i].handle != s->uses[i - 1].handle) s->uses[s->nuses++] = s->uses[i];
@@ -301,12 +370,13 @@ static int seal(ts_program *program)
   const int status = prepare(program, &s);
   reader *pool = s.readers;
   for (int i = 0; !status && i < program->count; i++) {
-    struct starpu_task *task = program->actions[i].task;
+    const action *a = &program->actions[i];
     s.nbefore = 0;
-    for (int k = 0; k < task->nbuffers; k++)
-      analyse_access(program, &s, i, STARPU_TASK_GET_HANDLE(task, k),
-                     STARPU_TASK_GET_MODE(task, k));
-    starpu_task_declare_deps_array(task, (unsigned)s.nbefore, s.before);
+    for (int k = 0; k < accesses(a); k++) {
+      const ts_access access = access_of(a, k);
+      analyse_access(program, &s, i, access.handle, access.mode);
+    }
+    starpu_task_declare_deps_array(a->task, (unsigned)s.nbefore, s.before);
   }
   free(s.uses);
   free(pool);
@@ -326,6 +396,7 @@ static int submit(ts_program *program)
     /* StarPU allocates this array at every submission and frees it only with the task */
     free(a->task->dyn_interfaces);
     a->task->dyn_interfaces = NULL;
+    if (a->transfer) starpu_task_end_dep_add(a->task, 1);
     const int failed = starpu_task_submit(a->task);
     if (failed) {
       program->broken = true; /* later tasks would wait for this one for ever */
@@ -366,8 +437,10 @@ void ts_program_destroy(ts_program **program)
 {
   ts_program *p = *program;
   if (!p) return;
-  for (int i = 0; i < p->count; i++)
+  for (int i = 0; i < p->count; i++) {
     starpu_task_destroy(p->actions[i].task);
+    free(p->actions[i].transfer);
+  }
   for (wrapped *w = p->codelets; w;) {
     wrapped *next = w->next;
     free(w);
@@ -382,6 +455,16 @@ void ts_program_destroy(ts_program **program)
 int ts_program_size(const ts_program *program)
 {
   return program->count;
+}
+
+int64_t ts_program_sent_bytes(const ts_program *program)
+{
+  return program->sent_bytes;
+}
+
+int ts_program_sent_messages(const ts_program *program)
+{
+  return program->sent_messages;
 }
 
 double ts_program_phase_seconds(const ts_program *program, int phase)

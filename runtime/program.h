@@ -25,6 +25,7 @@
 #ifndef TS_PROGRAM_H
 #define TS_PROGRAM_H
 
+#include <mpi.h>
 #include <starpu.h>
 
 #include "runtime/types.h"
@@ -45,9 +46,6 @@ typedef struct ts_access {
   enum starpu_data_access_mode mode;
 } ts_access;
 
-/** What a recorded action is; sends and receives of handles between ranks will be others. */
-typedef enum ts_action_kind { TS_ACTION_TASK } ts_action_kind;
-
 typedef struct ts_task_desc {
   const struct starpu_codelet
       *codelet;            /**< borrowed for the life of the program; .nbuffers and
@@ -60,6 +58,16 @@ typedef struct ts_task_desc {
   int phase;               /**< 0 .. TS_PROGRAM_PHASES-1 */
 } ts_task_desc;
 
+/** A handle on its way between two ranks.  The other rank records the counterpart with the same
+ * tag, which is unique among what these two ranks have under way in this direction. */
+typedef struct ts_transfer {
+  starpu_data_handle_t handle;
+  MPI_Comm comm; /**< borrowed */
+  int rank;      /**< of comm: receiver or sender */
+  int64_t tag;
+  bool send; /**< the handle is read; otherwise it is written */
+} ts_transfer;
+
 /** An empty program.  Needs a running engine.  Not collective.
  * \param [out] out  Owned by the caller: ts_program_destroy(); NULL on failure.
  * \return 0 or TS_ERR_MEMORY. */
@@ -70,11 +78,18 @@ int ts_program_create(ts_program **out);
  * \return 0, TS_ERR_ARG (the message names the codelet) or TS_ERR_MEMORY. */
 int ts_program_add(ts_program *program, const ts_task_desc *desc);
 
-/** Run every task once and wait for the last.  Not collective.  The first call fixes the program:
- * nothing can be added after it.
- * \param [in] iteration  The step's number, for traces.
- * \return 0; the status given to tsi_program_fail() by the failing task that was added first, with
- *         its message; TS_ERR_STARPU.  After a failure the program can be run again. */
+/** Record a send or a receive, in its order among the tasks: a send leaves as soon as the tasks
+ * that write the handle are done, and what is recorded later and reads a received handle waits for
+ * its arrival.  Needs StarPU-MPI (ts_engine_start with several ranks).  Not collective. \return 0
+ * or TS_ERR_MEMORY. */
+int ts_program_add_transfer(ts_program *program, const ts_transfer *transfer);
+
+/** Run every task once and wait for the last.  Collective on the ranks that it sends to and
+ * receives from, where there are any; after a failure on this rank its transfers still take place.
+ * The first call fixes the program: nothing can be added after it. \param [in] iteration  The
+ * step's number, for traces. \return 0; the status given to tsi_program_fail() by the failing task
+ * that was added first, with its message; TS_ERR_STARPU.  After a failure the program can be run
+ * again. */
 int ts_program_run(ts_program *program, long iteration);
 
 /** Accepts NULL, sets *program to NULL.  No run may be in progress. */
@@ -86,6 +101,9 @@ int ts_program_size(const ts_program *program); /**< tasks recorded */
 double ts_program_phase_seconds(const ts_program *program, int phase);
 /** Wall-clock seconds of the last run. */
 double ts_program_seconds(const ts_program *program);
+/** Bytes sent and messages sent by one run. */
+int64_t ts_program_sent_bytes(const ts_program *program);
+int ts_program_sent_messages(const ts_program *program);
 
 /** Called by a kernel's glue, at most once per task and run: this task failed with `status`; the
  * message is the last tsi_fail() of this thread.  Thread-safe. */

@@ -13,4 +13,8 @@
 typedef int32_t ts_lidx; /**< index of an atom held by this rank */
 typedef int64_t ts_gidx; /**< global atom id: 0-based row of the structure file */
 
+/** A place in a short list of blocks (tiles, messages): which of them, and which row of it. */
+enum { TS_SLOT_BITS = 20, TS_SLOT_ROWS = 1 << TS_SLOT_BITS, TS_SLOT_BLOCKS = 1 << 11 };
+#define TS_SLOT(block, row) ((int32_t)(block) << TS_SLOT_BITS | (int32_t)(row))
+
 #endif
