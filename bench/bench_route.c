@@ -187,7 +187,7 @@ static int level1(int size, ts_lidx each, double reach, double width)
   TS_TRY(TSI_NEW(shard, size));
   TS_TRY(TSI_NEW(sources, size));
   for (int k = 0; k < size; k++)
-    shard[k] = (ts_shard){each, (const double(*)[3]) & x[(int64_t)k * each]};
+    shard[k] = (ts_shard){.n = each, .x = (const double(*)[3]) & x[(int64_t)k * each]};
   TS_TRY(ts_level1_routed(&ranks, &p, &cell, reach, width, shard, sources, &grid));
   int64_t messages = 0, bytes = 0, peers = 0, most = 0;
   for (int k = 0; k < size; k++) {

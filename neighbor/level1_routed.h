@@ -12,11 +12,7 @@
 
 #include "comm/peers.h"
 #include "neighbor/cell.h"
-
-typedef struct ts_shard {
-  ts_lidx n;            /**< may be 0 */
-  const double (*x)[3]; /**< [n,3] double [Å] */
-} ts_shard;
+#include "neighbor/shard.h"
 
 typedef struct ts_sources {
   int n;
@@ -37,7 +33,7 @@ typedef struct ts_level1_grid {
  * \param [in]  reach    Cutoff + skin [Å], > 0, equal on all ranks.
  * \param [in]  width    Cells are at least this wide [Å] (and at least `reach`): 0 for the tightest
  *   answer, more for fewer messages and bytes.
- * \param [in]  shard    [hosted].
+ * \param [in]  shard    [hosted], n and x.
  * \param [out] sources  [hosted].
  * \param [out] grid     What was used, or NULL.
  * \return 0; TS_ERR_ARG; TS_ERR_SIMULATION for a position that is not finite; TS_ERR_MEMORY;

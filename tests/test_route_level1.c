@@ -82,7 +82,7 @@ static void make_atoms(system_of_atoms *s, int ranks)
     cut[k] = equal ? s->n * k / ranks : cut[k - 1] + (int)((s->n - cut[k - 1]) * draw() * draw());
   cut[ranks] = s->n;
   for (int k = 0; k < ranks; k++) {
-    s->shard[k] = (ts_shard){cut[k + 1] - cut[k], (const double(*)[3]) & s->x[cut[k]]};
+    s->shard[k] = (ts_shard){.n = cut[k + 1] - cut[k], .x = (const double(*)[3]) & s->x[cut[k]]};
     for (int i = cut[k]; i < cut[k + 1]; i++)
       s->owner[i] = k;
   }
@@ -207,7 +207,7 @@ static void refused(void **unused)
   (void)unused;
   const ts_ranks ranks = ts_ranks_virtual(1);
   const double x[1][3] = {{0, NAN, 0}};
-  const ts_shard shard = {1, x};
+  const ts_shard shard = {.n = 1, .x = x};
   ts_sources sources;
   ts_cell cell;
   ts_route_params p;
