@@ -109,7 +109,6 @@ static void set_reach(tsi_level1 *l, double size)
     s->reach[k] = l->reach * (1 + 1e-6) / s->box.height[k] +
                   ldexp(size, -46) *
                       (fabs(s->box.inv[0][k]) + fabs(s->box.inv[1][k]) + fabs(s->box.inv[2][k]));
-    s->thin[k] = s->box.periodic[k] && s->reach[k] >= 0.5;
   }
 }
 

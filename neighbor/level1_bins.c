@@ -77,7 +77,6 @@ static bin_range range_of(const tsi_space *space, const double t[3])
     const int bins = space->bins[k];
     r.first[k] = 0;
     r.count[k] = bins;
-    if (space->thin[k]) continue;
     int first = bin_along(space, k, t[k] - space->reach[k]);
     int last = bin_along(space, k, t[k] + space->reach[k]);
     if (!space->box.periodic[k]) {

@@ -4,7 +4,8 @@
  * For each a rank publishes its query box, around the slice's atoms and within reach of them, and
  * its candidate boxes: for each shift by a period up or down along each axis, the box of those
  * atoms whose image falls within reach of the cell; shifts without atoms are left out.  The asker
- * needs (slice, shift) if that candidate box meets one of its query boxes.
+ * needs (slice, shift) if that candidate box meets one of its query boxes.  One period up and down
+ * suffice however thin the cell: where more are within reach, so is a nearer one.
  *
  * A row is query boxes, then candidate boxes, then zeros: 28 extents of 64 bytes per slice. */
 #include <math.h>
@@ -52,10 +53,9 @@ static void include(extent *e, const double t[3], const int shift[3])
 static int shifts_of(const tsi_space *space, int axis, double t, int shift[3])
 {
   int count = 0;
-  const bool fixed = space->thin[axis] || !space->box.periodic[axis];
   shift[count++] = 0;
-  if (!fixed && t <= space->reach[axis]) shift[count++] = 1;
-  if (!fixed && t >= 1 - space->reach[axis]) shift[count++] = -1;
+  if (space->box.periodic[axis] && t <= space->reach[axis]) shift[count++] = 1;
+  if (space->box.periodic[axis] && t >= 1 - space->reach[axis]) shift[count++] = -1;
   return count;
 }
 
@@ -112,10 +112,10 @@ static const extent *candidates(const ts_level1_params *params, const void *row,
   return first;
 }
 
-static bool meet(const tsi_space *space, const extent *a, const extent *b)
+static bool meet(const extent *a, const extent *b)
 {
   for (int k = 0; k < 3; k++)
-    if (!space->thin[k] && (a->low[k] > b->high[k] || a->high[k] < b->low[k])) return false;
+    if (a->low[k] > b->high[k] || a->high[k] < b->low[k]) return false;
   return true;
 }
 
@@ -134,22 +134,23 @@ static extent around(const extent *query, int count)
   return all;
 }
 
-static bool meets_any(const tsi_space *space, const extent *query, int count, const extent *e)
+static bool meets_any(const extent *query, int count, const extent *e)
 {
   for (int s = 0; s < count; s++)
-    if (query[s].n > 0 && meet(space, &query[s], e)) return true;
+    if (query[s].n > 0 && meet(&query[s], e)) return true;
   return false;
 }
 
 static bool asks(const tsi_space *space, const ts_level1_params *params, const void *asker,
                  const void *source, ts_level1_stats *stats)
 {
+  (void)space;
   const int count = slices(params);
   const extent *query = asker, *own = source, *end, all = around(query, count);
   bool some = false;
   if (all.n == 0) return false;
   for (const extent *c = candidates(params, source, &end); c < end; c++) {
-    if (!meet(space, &all, c) || (count > 1 && !meets_any(space, query, count, c))) continue;
+    if (!meet(&all, c) || (count > 1 && !meets_any(query, count, c))) continue;
     if (!stats) return true;
     some = true;
     stats->full += own[c->slice].n;
@@ -159,36 +160,36 @@ static bool asks(const tsi_space *space, const ts_level1_params *params, const v
   return some;
 }
 
-static bool holds(const tsi_space *space, const extent *e, const double p[3])
+static bool holds(const extent *e, const double p[3])
 {
   for (int k = 0; k < 3; k++)
-    if (!space->thin[k] && (p[k] < e->low[k] || p[k] > e->high[k])) return false;
+    if (p[k] < e->low[k] || p[k] > e->high[k]) return false;
   return true;
 }
 
-static bool held_by_any(const tsi_space *space, const extent *const *query, int count,
-                        const double p[3])
+static bool held_by_any(const extent *const *query, int count, const double p[3])
 {
   for (int s = 0; s < count; s++)
-    if (holds(space, query[s], p)) return true;
+    if (holds(query[s], p)) return true;
   return false;
 }
 
 static void clip(const tsi_space *space, const ts_level1_params *params, const void *asker,
                  const void *source, ts_lidx n, const double (*t)[3], uint8_t *images)
 {
+  (void)space;
   const int count = slices(params);
   const extent *query = asker, *end;
   for (const extent *c = candidates(params, source, &end); c < end; c++) {
     const extent *met[TS_LEVEL1_MOST_BOXES];
     int nmet = 0;
     for (int s = 0; s < count; s++)
-      if (query[s].n > 0 && meet(space, &query[s], c)) met[nmet++] = &query[s];
+      if (query[s].n > 0 && meet(&query[s], c)) met[nmet++] = &query[s];
     if (nmet == 0) continue;
     const ts_lidx last = slice_start(n, c->slice + 1, count);
     for (ts_lidx i = slice_start(n, c->slice, count); i < last; i++) {
       const double p[3] = {t[i][0] + c->shift[0], t[i][1] + c->shift[1], t[i][2] + c->shift[2]};
-      images[i] = (uint8_t)(images[i] + held_by_any(space, met, nmet, p));
+      images[i] = (uint8_t)(images[i] + held_by_any(met, nmet, p));
     }
   }
 }

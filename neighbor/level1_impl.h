@@ -16,7 +16,6 @@
 typedef struct tsi_space {
   ts_cell box;
   double reach[3];        /**< in fractions, with room for rounding */
-  bool thin[3];           /**< half a period or more is within reach: every t is near every other */
   double low[3], high[3]; /**< of all atoms of all ranks */
   int bins[3];            /**< along each axis; scheme bins */
 } tsi_space;
