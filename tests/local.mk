@@ -22,6 +22,7 @@ dist_check_SCRIPTS += tests/test_convert.py
 dist_check_SCRIPTS += tests/test_log_columns.py
 dist_check_SCRIPTS += tests/test_observe_ranks.sh
 dist_check_SCRIPTS += tests/test_rdf.py
+dist_check_SCRIPTS += tests/test_level1_ranks.sh
 dist_check_SCRIPTS += tests/test_route_ranks.sh
 dist_check_SCRIPTS += tests/test_run_failure.py
 dist_check_SCRIPTS += tests/test_run_field.py
