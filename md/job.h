@@ -9,6 +9,7 @@
 
 #include "neighbor/curve.h"
 #include "neighbor/edges.h"
+#include "neighbor/level1.h"
 
 #include <stdio.h>
 
@@ -25,7 +26,6 @@ typedef enum ts_task { TS_TASK_MD, TS_TASK_ENERGY } ts_task;
 typedef enum ts_ensemble { TS_ENSEMBLE_NVE, TS_ENSEMBLE_NVT } ts_ensemble;
 typedef enum ts_thermostat { TS_THERMOSTAT_LANGEVIN } ts_thermostat;
 typedef enum ts_velocity_source { TS_VELOCITIES_DRAW, TS_VELOCITIES_READ } ts_velocity_source;
-typedef enum ts_level1 { TS_LEVEL1_BOX } ts_level1;
 typedef enum ts_sort_kind { TS_SORT_DISTRIBUTED } ts_sort_kind;
 typedef enum ts_cut_kind { TS_CUT_ATOMS } ts_cut_kind;
 typedef enum ts_precision { TS_PRECISION_FLOAT, TS_PRECISION_DOUBLE } ts_precision;
@@ -58,7 +58,7 @@ typedef struct ts_job {
     double skin; /* [Å] */
     int64_t rebuild;
     ts_search_backend backend;
-    ts_level1 level1;
+    ts_level1_scheme level1;
     int64_t chunk;
   } neighbors;
 

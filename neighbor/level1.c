@@ -13,7 +13,6 @@
 #include "comm/world.h"
 #include "neighbor/array.h"
 #include "neighbor/level1_impl.h"
-#include "neighbor/level1_routed.h"
 #include "runtime/error.h"
 #include "runtime/memory.h"
 
@@ -48,10 +47,10 @@ static void all_clip(const tsi_space *space, const ts_level1_params *params, con
   memset(images, 1, (size_t)n);
 }
 
-static const tsi_level1_ops tsi_level1_all = {
+static const tsi_level1_ops everything = {
     .row_size = all_row_size, .publish = all_publish, .asks = all_asks, .clip = all_clip};
 
-static const tsi_level1_ops *const ops_of[] = {[TS_LEVEL1_ALL] = &tsi_level1_all,
+static const tsi_level1_ops *const ops_of[] = {[TS_LEVEL1_ALL] = &everything,
                                                [TS_LEVEL1_BOX] = &tsi_level1_boxes,
                                                [TS_LEVEL1_BOXES] = &tsi_level1_boxes,
                                                [TS_LEVEL1_BINS] = &tsi_level1_bins,

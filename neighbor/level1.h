@@ -6,7 +6,7 @@
  * and need not be asked.  What provably lies further is never sent; an atom that matters always is.
  *
  * Schemes differ in what is published, and so in how much is sent:
- *   all      nothing; everybody sends everything (for comparison)
+ *   all      how many atoms it has; everybody sends everything (for comparison)
  *   box      the box of the rank's atoms and of each of its images near the cell, at most 27
  *   boxes    the same for `boxes` slices of equal count: tighter where a shard is not compact
  *   bins     which bins of a common grid are occupied, and which are near one that is
