@@ -173,10 +173,7 @@ static int list_requests(const tsi_level1 *l, ts_parcels *out)
   int64_t count = 0;
   for (int h = 0; h < l->ranks->hosted; h++)
     count += l->sources[h].n;
-  TS_TRY(TSI_NEW(out->first, (size_t)l->ranks->hosted + 1));
-  TS_TRY(TSI_NEW(out->peer, count));
-  TS_TRY(TSI_NEW(out->start, (size_t)count + 1));
-  TS_TRY(tsi_alloc((size_t)count, l->row, (void **)&out->data));
+  TS_TRY(ts_parcels_create(l->ranks, count, count, l->row, out));
   int64_t at = 0;
   for (int h = 0; h < l->ranks->hosted; h++) {
     for (int i = 0; i < l->sources[h].n; i++) {
