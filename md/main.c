@@ -119,7 +119,7 @@ static const struct command {
      "tessera model convert CHECKPOINT.pt CONFIG.yaml -o FILE.safetensors\n\n"
      "  show     description, tensors and sizes of a weight file\n"
      "  seed     weights from a seed: the same numbers on any machine, for tests\n"
-     "  convert  a published PyTorch checkpoint (needs python3 with torch)\n"},
+     "  convert  a published checkpoint (needs python3 with NumPy and PyYAML)\n"},
     {"schema", schema, "print the JSON Schema of job files", "tessera schema\n"},
     {"info", info, "print build options, libraries, processors and matrix modes", "tessera info\n"},
 };

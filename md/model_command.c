@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * `tessera model`: weight files from a seed, shown, or converted.  Converting needs PyTorch to read
- * its own format, so that part is a Python script (tools/convert_checkpoint.py) which this program
- * hands the words to. */
+ * `tessera model`: weight files from a seed, shown, or converted.  A checkpoint is a Python
+ * pickle, so converting is a Python script (tools/convert_checkpoint.py), which this program hands
+ * the words to. */
 #include "md/command.h"
 
 #include "md/elements.h"

@@ -4,6 +4,8 @@
 # exits 0, or 77 with a printed reason (skipped), or anything else (failed).
 TEST_LIBS = libtessera.la $(CMOCKA_LIBS)
 EXTRA_DIST += tests/data
+EXTRA_DIST += tests/checkpoint_kinds.py
+EXTRA_DIST += tests/make_checkpoints.py
 EXTRA_DIST += tests/make_golden.py
 EXTRA_DIST += tests/program.py
 EXTRA_DIST += tests/requirements.txt
@@ -18,6 +20,7 @@ dist_check_SCRIPTS += tests/test_collective_model.sh
 dist_check_SCRIPTS += tests/test_collective_race.sh
 dist_check_SCRIPTS += tests/test_collective_ranks.sh
 dist_check_SCRIPTS += tests/test_main_cli.sh
+dist_check_SCRIPTS += tests/test_checkpoints.py
 dist_check_SCRIPTS += tests/test_convert.py
 dist_check_SCRIPTS += tests/test_level1_ranks.sh
 dist_check_SCRIPTS += tests/test_log_columns.py

@@ -10,8 +10,8 @@ what can be recomputed (the Gaussians' centres, the Clebsch-Gordan coefficients,
 is compared with what Tessera computes before it is left out.  A configuration that Tessera does not
 compute, and any missing, extra or mis-shaped tensor, is an error that names it.
 
-Reading a .pt file needs PyTorch, reading the configuration PyYAML.  Everything between, from a
-dictionary of arrays to the file's bytes, needs NumPy alone and is what tests/test_convert.py tests.
+Needs NumPy, and PyYAML for the configuration; not PyTorch (torch_file.py reads the checkpoint and
+runs nothing that it contains).
 """
 import argparse
 import fnmatch
@@ -21,6 +21,9 @@ import re
 import sys
 
 import numpy as np
+
+sys.dont_write_bytecode = True
+import torch_file  # noqa: E402
 
 # The second-moment constants of the gates (SiLU and sigmoid of a normal variable).
 SILU_SCALE, SIGMOID_SCALE = 1.6791767923989418, 1.8467055342154763
@@ -181,9 +184,9 @@ def describe(config, head, all_neighbours=False):
     forms = check_forms(config, backbone)
     channels, lmax = irreps("irreps_node_embedding", backbone("irreps_node_embedding"))
     head_channels, head_lmax = irreps("irreps_head", backbone("irreps_head"))
-    if lmax != 2 or head_lmax != 2:
+    if not 1 <= lmax <= 3 or head_lmax != lmax:
         raise ConvertError(f"degrees up to {lmax} (irreps_node_embedding) and {head_lmax}"
-                           " (irreps_head); supported: 2")
+                           " (irreps_head); supported: 1 to 3, the same in both")
     units = {"ev": "eV", "kcal/mol": "kcal/mol"}
     unit = str(config.get("loss_unit", "ev")).lower()
     if unit not in units:
@@ -309,34 +312,27 @@ def expected_tensors(description):
 
 # ---------------------------------------------------------------- checks of what is left out
 def clebsch_along_y(l1, l3):
-    """[2 l1+1, 2 l3+1]: the block of degree l1 with the vector y (see models/clebsch.c)."""
-    h, s = np.sqrt(0.5), np.sqrt(1 / 6)
-    T = np.zeros((5, 3, 3))
-    T[0, 0, 2] = T[0, 2, 0] = T[1, 0, 1] = T[1, 1, 0] = T[3, 1, 2] = T[3, 2, 1] = h
-    T[2] = np.diag([-s, 2 * s, -s])
-    T[4] = np.diag([-h, 0, h])
-    turn = np.array([[0.0, 0, -1], [0, 0, 0], [1, 0, 0]])  # (E_y)_kl = epsilon_ykl
-    if l1 == 0:
-        return np.array([[0.0, 1, 0]])
-    if l3 == 0:
-        return np.array([[0.0], [1], [0]]) / np.sqrt(3)
-    if l1 == 1 and l3 == 1:
-        return -turn * h
-    if l1 == 1:
-        return T[:, :, 1].T
-    if l3 == 1:
-        return np.sqrt(0.6) * T[:, 1, :]
-    return np.array([[np.trace(T[c] @ (turn @ T[a] - T[a] @ turn)) for c in range(5)]
-                     for a in range(5)]) / np.sqrt(6)
+    """[2 l1+1, 2 l3+1]: the block of degree l1 with the vector y (see models/clebsch.c).  y is the
+    polar axis, so row m meets row m, or, where the degree stays, row -m."""
+    G = np.zeros((2 * l1 + 1, 2 * l3 + 1))
+    for m in range(-min(l1, l3), min(l1, l3) + 1):
+        if l1 == l3:
+            G[l1 - m, l3 + m] = m / np.sqrt(l1 * (l1 + 1))
+        else:
+            high = max(l1, l3)
+            G[l1 + m, l3 + m] = np.sqrt((high ** 2 - m ** 2) / (high * (2 * l1 + 1)))
+    return G
 
 
-def check_close(name, found, expected, what):
-    found = np.asarray(found, float)
-    if found.shape != np.shape(expected) or not np.allclose(found, expected, rtol=0, atol=2e-5):
+def check_close(name, tensors, half, expected, what):
+    """`half`: the names of tensors that were stored with 16 bits a number."""
+    found = np.asarray(tensors[name], float)
+    close = {"rtol": 2 ** -8, "atol": 1e-3} if name in half else {"rtol": 0, "atol": 2e-5}
+    if found.shape != np.shape(expected) or not np.allclose(found, expected, **close):
         raise ConvertError(f"tensor {name}: {what}")
 
 
-def check_clebsch(prefix, tensors, lmax):
+def check_clebsch(prefix, tensors, half, lmax):
     """The published code keeps, for a vector along y, one input row and one weight per output row."""
     rows, weights = [], []
     for l3 in range(lmax + 1):
@@ -347,21 +343,21 @@ def check_clebsch(prefix, tensors, lmax):
                 weights.append(column[at])
                 rows.append(l1 * l1 + at if abs(column[at]) > 1e-9 else 0)
     what = "differs from the Clebsch-Gordan coefficients of this program: another convention"
-    check_close(prefix + "CG_weight", tensors[prefix + "CG_weight"], np.array(weights), what)
+    check_close(prefix + "CG_weight", tensors, half, np.array(weights), what)
     found = np.asarray(tensors[prefix + "selected_idx"])
     used = np.abs(weights) > 1e-9
     if found.shape != used.shape or np.any(found[used] != np.array(rows)[used]):
         raise ConvertError(f"tensor {prefix}selected_idx: {what}")
 
 
-def check_recomputed(tensors, description):
+def check_recomputed(tensors, description, half):
     """Compare what is left out, but could differ, with what Tessera computes."""
     K, L, stages = description["bases"], description["lmax"], description["stages"]
     for name, stage in zip(("rbf", "rbf_long"), stages):
         full = f"decoder.decoder.{name}.offset"
         if full in tensors:
             cutoff = stage["cutoff"]
-            check_close(full, tensors[full], np.linspace(0, cutoff, K),
+            check_close(full, tensors, half, np.linspace(0, cutoff, K),
                         f"expected {K} evenly spaced centres from 0 to {cutoff}")
     norms = np.concatenate([np.full(2 * l3 + 1, 1 / np.sqrt(len(paths(l3, L))))
                             for l3 in range(L + 1)])
@@ -369,17 +365,17 @@ def check_recomputed(tensors, description):
         prefix, last = name.rsplit(".", 1)
         if last == "sum_vec":
             degree = np.repeat(np.arange(L + 1), 2 * np.arange(L + 1) + 1)
-            check_close(name, tensors[name], np.eye(L + 1)[degree],
+            check_close(name, tensors, half, np.eye(L + 1)[degree],
                         "expected 1 where a row is of a degree, else 0")
         if not prefix.endswith(".so2_tp"):
             continue
         if last == "path_norm":
-            check_close(name, tensors[name], norms.reshape(1, -1, 1),
+            check_close(name, tensors, half, norms.reshape(1, -1, 1),
                         "expected one over the root of the number of paths")
         elif last == "CG_weight":
             if prefix + ".selected_idx" not in tensors:
                 raise ConvertError(f"tensor {prefix}.selected_idx is missing")
-            check_clebsch(prefix + ".", tensors, L)
+            check_clebsch(prefix + ".", tensors, half, L)
 
 
 # ---------------------------------------------------------------- conversion
@@ -391,9 +387,9 @@ def is_dropped(name, description):
     return other_head or any(fnmatch.fnmatchcase(name, p) for p in DROPPED)
 
 
-def select(tensors, description, without_charge=False):
+def select(tensors, description, without_charge=False, half=()):
     """{name: array} of what enters the energy, after all checks."""
-    check_recomputed(tensors, description)
+    check_recomputed(tensors, description, half)
     expected = expected_tensors(description)
     drop = set(CHARGE if without_charge else []) | \
         (set(NORM_FINAL) if description["merge"] == "cluster" else set())
@@ -440,7 +436,7 @@ def write_safetensors(path, tensors, description):
 
 
 def convert(tensors, config, path, head=None, all_neighbours=False, without_charge=False,
-            reference_energies=None, note=None, elements=None):
+            reference_energies=None, note=None, elements=None, half=()):
     """Write `path` from a checkpoint's arrays and configuration; returns the description."""
     description = describe(config, choose_head(tensors, head), all_neighbours)
     if reference_energies is not None:
@@ -449,29 +445,26 @@ def convert(tensors, config, path, head=None, all_neighbours=False, without_char
         description["note"] = note
     if elements is not None:
         description["elements"] = elements
-    write_safetensors(path, select(tensors, description, without_charge), description)
+    write_safetensors(path, select(tensors, description, without_charge, half), description)
     return description
 
 
 # ---------------------------------------------------------------- files
 def load_checkpoint(path):
-    """{name: array}; only tensors and plain containers are unpickled (weights_only)."""
+    """{name: array} of what stands under 'model', and the names of those that had 16 bits."""
     try:
-        import torch
-    except ImportError:
-        raise ConvertError("reading a .pt file needs PyTorch (pip install torch)") from None
-    if hasattr(torch.serialization, "add_safe_globals"):
-        torch.serialization.add_safe_globals([slice])
-    try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:
-        raise ConvertError(f"{path}: {error}") from None
+        state = torch_file.read(path)
+    except torch_file.FileError as error:
+        raise ConvertError(f"{path} {error}") from None
     model = state.get("model") if isinstance(state, dict) else None
-    if not isinstance(model, dict) or not all(isinstance(t, torch.Tensor) for t in model.values()):
-        raise ConvertError(f"{path}: expected a dictionary with the tensors under 'model'")
-    half = (torch.float16, torch.bfloat16)
-    return {n: (t.float() if t.dtype in half else t).detach().contiguous().numpy()
-            for n, t in model.items()}
+    if not isinstance(model, dict):
+        keys = ", ".join(map(str, state)) if isinstance(state, dict) else type(state).__name__
+        raise ConvertError(f"{path}: expected a dictionary with the tensors under 'model'; found"
+                           f" {keys[:200]}")
+    for name, tensor in model.items():
+        if not isinstance(name, str) or not isinstance(tensor, torch_file.Tensor):
+            raise ConvertError(f"{path}: model[{name!r}] is no tensor")
+    return {n: t.array for n, t in model.items()}, {n for n, t in model.items() if t.half}
 
 
 def load_config(path):
@@ -523,9 +516,13 @@ def main():
     parser.add_argument("--note", help="a line kept in the file")
     args = parser.parse_args()
     energies = load_energies(args.reference_energies) if args.reference_energies else None
-    description = convert(load_checkpoint(args.checkpoint), load_config(args.config), args.output,
-                          args.head, args.all_neighbors, args.without_charge, energies, args.note,
-                          args.elements)
+    tensors, half = load_checkpoint(args.checkpoint)
+    description = convert(tensors, load_config(args.config), args.output, args.head,
+                          args.all_neighbors, args.without_charge, energies, args.note, args.elements,
+                          half)
+    if half:
+        print(f"{args.checkpoint}: {len(half)} of {len(tensors)} tensors have 16 bits a number;"
+              " energies are those of the rounded weights")
     print(f"{args.output}: head {description['head']}, {len(description['stages'])} stage(s),"
           f" {description['channels']} channels")
 

@@ -10,3 +10,4 @@ EXTRA_DIST += tools/run-tests
 EXTRA_DIST += tools/run-valgrind
 # found there by `tessera model convert`
 nobase_dist_pkgdata_DATA += tools/convert_checkpoint.py
+nobase_dist_pkgdata_DATA += tools/torch_file.py
