@@ -29,6 +29,7 @@ dist_check_SCRIPTS += tests/test_rdf.py
 dist_check_SCRIPTS += tests/test_route_ranks.sh
 dist_check_SCRIPTS += tests/test_run_failure.py
 dist_check_SCRIPTS += tests/test_run_field.py
+dist_check_SCRIPTS += tests/test_run_forms.py
 dist_check_SCRIPTS += tests/test_run_kill.py
 dist_check_SCRIPTS += tests/test_run_resume.py
 dist_check_SCRIPTS += tests/test_run_signals.py

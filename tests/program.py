@@ -56,11 +56,11 @@ def write_xyz(path, system, **more):
     path.write_text("\n".join(lines) + "\n")
 
 
-def seed_model(where, description, seed=9):
+def seed_model(where, description, seed=9, dtype="F32"):
     path = where.parent / (where.stem + ".description.json")
     path.write_text(json.dumps(description))
     subprocess.run([TESSERA, "model", "seed", "--description", path, "--seed", str(seed),
-                    "-o", where], check=True)
+                    "--dtype", dtype, "-o", where], check=True)
 
 
 def merge(base, changes):
