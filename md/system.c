@@ -10,14 +10,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int allocate(ts_system *s)
+static int allocate(ts_system *s, ts_lidx capacity)
 {
-  TS_TRY(TSI_NEW(s->x, s->n));
-  TS_TRY(TSI_NEW(s->image, s->n));
-  TS_TRY(TSI_NEW(s->v, s->n));
-  TS_TRY(TSI_NEW(s->mass, s->n));
-  TS_TRY(TSI_NEW(s->z, s->n));
-  return TSI_NEW(s->gid, s->n);
+  s->capacity = capacity;
+  TS_TRY(TSI_NEW(s->x, capacity));
+  TS_TRY(TSI_NEW(s->image, capacity));
+  TS_TRY(TSI_NEW(s->v, capacity));
+  TS_TRY(TSI_NEW(s->mass, capacity));
+  TS_TRY(TSI_NEW(s->z, capacity));
+  return TSI_NEW(s->gid, capacity);
+}
+
+static void release(ts_system *s)
+{
+  free(s->x);
+  free(s->image);
+  free(s->v);
+  free(s->mass);
+  free(s->z);
+  free(s->gid);
 }
 
 int ts_system_create(ts_gidx natoms, ts_lidx n, ts_system **out)
@@ -33,7 +44,7 @@ int ts_system_create(ts_gidx natoms, ts_lidx n, ts_system **out)
   s->multiplicity = 1;
   int status;
   TS_TRY_GOTO(status, ts_cell_init(&s->cell, NULL, NULL), fail);
-  TS_TRY_GOTO(status, allocate(s), fail);
+  TS_TRY_GOTO(status, allocate(s, n), fail);
   for (ts_lidx i = 0; i < n; ++i)
     s->gid[i] = i;
   *out = s;
@@ -47,14 +58,36 @@ void ts_system_destroy(ts_system **system)
 {
   ts_system *s = *system;
   if (!s) return;
-  free(s->x);
-  free(s->image);
-  free(s->v);
-  free(s->mass);
-  free(s->z);
-  free(s->gid);
+  release(s);
   free(s);
   *system = NULL;
+}
+
+int ts_system_reserve(ts_system *system, ts_lidx n)
+{
+  ts_system *s = system, more = *system;
+  if (n < 0 || n > s->natoms)
+    return tsi_fail(TS_ERR_ARG, "room for %ld atoms in a system of %ld", (long)n, (long)s->natoms);
+  if (n <= s->capacity) return 0;
+  more.x = NULL, more.image = NULL, more.v = NULL, more.mass = NULL, more.z = NULL, more.gid = NULL;
+  const int64_t wished = n + (int64_t)n / 16;
+  const int status = allocate(&more, (ts_lidx)(wished < s->natoms ? wished : s->natoms));
+  if (status) {
+    release(&more);
+    return status;
+  }
+  if (s->n) {
+    const size_t kept = (size_t)s->n;
+    memcpy(more.x, s->x, kept * sizeof *s->x);
+    memcpy(more.image, s->image, kept * sizeof *s->image);
+    memcpy(more.v, s->v, kept * sizeof *s->v);
+    memcpy(more.mass, s->mass, kept * sizeof *s->mass);
+    memcpy(more.z, s->z, kept * sizeof *s->z);
+    memcpy(more.gid, s->gid, kept * sizeof *s->gid);
+  }
+  release(s);
+  *s = more;
+  return 0;
 }
 
 static bool finite3(const double a[3])

@@ -18,6 +18,7 @@
 typedef struct ts_system {
   ts_gidx natoms;      /**< atoms of the whole system */
   ts_lidx n;           /**< atoms of this rank */
+  ts_lidx capacity;    /**< atoms that the arrays have room for */
   ts_cell cell;        /**< rows of cell.h are a, b, c [Å] */
   double (*x)[3];      /**< [n,3] [Å] */
   int32_t (*image)[3]; /**< [n,3] periods that x was moved by: unwrapped = x + image.h */
@@ -39,6 +40,10 @@ int ts_system_create(ts_gidx natoms, ts_lidx n, ts_system **out);
 
 /** Accepts NULL, sets *system to NULL. */
 void ts_system_destroy(ts_system **system);
+
+/** Make room for n atoms and some more; the first system->n stay as they are (pointers may change).
+ * Not collective.  \return 0, TS_ERR_ARG (n < 0 or n > natoms) or TS_ERR_MEMORY. */
+int ts_system_reserve(ts_system *system, ts_lidx n);
 
 /** Check every atom: finite x and v, mass > 0, known element, 0 <= gid < natoms (and on one rank
  * every gid once).  Not collective.

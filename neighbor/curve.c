@@ -54,11 +54,9 @@ uint64_t ts_curve_hilbert(const uint32_t c[3], int bits)
   return ts_curve_morton(x, bits);
 }
 
-/* Fractions to grid: scale and origin per axis. */
-static void grid_of_atoms(const ts_cell *cell, ts_lidx n, const double (*x)[3], double origin[3],
-                          double scale[3])
+void ts_curve_extent(const ts_cell *cell, ts_lidx n, const double (*x)[3], double low[3],
+                     double high[3])
 {
-  double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
   for (ts_lidx i = 0; i < n; i++) {
     double f[3];
     ts_cell_fraction(cell, x[i], f);
@@ -66,11 +64,6 @@ static void grid_of_atoms(const ts_cell *cell, ts_lidx n, const double (*x)[3], 
       low[k] = fmin(low[k], f[k]);
       high[k] = fmax(high[k], f[k]);
     }
-  }
-  for (int k = 0; k < 3; k++) {
-    const double extent = high[k] - low[k];
-    origin[k] = cell->periodic[k] ? 0 : low[k];
-    scale[k] = ldexp(1, TS_CURVE_BITS) / (cell->periodic[k] || !(extent > 0) ? 1 : extent);
   }
 }
 
@@ -80,11 +73,15 @@ static uint32_t grid_index(double f, double origin, double scale)
   return g > 0 ? (uint32_t)(g < last ? g : last) : 0;
 }
 
-void ts_curve_keys(ts_curve curve, const ts_cell *cell, ts_lidx n, const double (*x)[3],
-                   uint64_t *key)
+void ts_curve_keys_within(ts_curve curve, const ts_cell *cell, const double low[3],
+                          const double high[3], ts_lidx n, const double (*x)[3], uint64_t *key)
 {
   double origin[3], scale[3];
-  grid_of_atoms(cell, n, x, origin, scale);
+  for (int k = 0; k < 3; k++) { /* fractions to grid */
+    const double extent = high[k] - low[k];
+    origin[k] = cell->periodic[k] ? 0 : low[k];
+    scale[k] = ldexp(1, TS_CURVE_BITS) / (cell->periodic[k] || !(extent > 0) ? 1 : extent);
+  }
   for (ts_lidx i = 0; i < n; i++) {
     double f[3];
     uint32_t c[3];
@@ -94,6 +91,14 @@ void ts_curve_keys(ts_curve curve, const ts_cell *cell, ts_lidx n, const double 
     key[i] = curve == TS_CURVE_MORTON ? ts_curve_morton(c, TS_CURVE_BITS)
                                       : ts_curve_hilbert(c, TS_CURVE_BITS);
   }
+}
+
+void ts_curve_keys(ts_curve curve, const ts_cell *cell, ts_lidx n, const double (*x)[3],
+                   uint64_t *key)
+{
+  double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+  ts_curve_extent(cell, n, x, low, high);
+  ts_curve_keys_within(curve, cell, low, high, n, x, key);
 }
 
 int ts_curve_order(ts_curve curve, const ts_cell *cell, ts_lidx n, const double (*x)[3],

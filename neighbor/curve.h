@@ -18,7 +18,17 @@ typedef enum ts_curve { TS_CURVE_HILBERT, TS_CURVE_MORTON } ts_curve;
 uint64_t ts_curve_hilbert(const uint32_t c[3], int bits);
 uint64_t ts_curve_morton(const uint32_t c[3], int bits);
 
-/** Keys of wrapped atoms.  Not collective.
+/** Widen low and high [3] to the atoms' smallest and largest fractions.  Not collective. */
+void ts_curve_extent(const ts_cell *cell, ts_lidx n, const double (*x)[3], double low[3],
+                     double high[3]);
+
+/** Keys of wrapped atoms whose extent is given: where a direction is not periodic, the grid spans
+ * low to high, fractions (of all ranks' atoms, where there are several).  Not collective.
+ * \param [out] key  [n] uint64. */
+void ts_curve_keys_within(ts_curve curve, const ts_cell *cell, const double low[3],
+                          const double high[3], ts_lidx n, const double (*x)[3], uint64_t *key);
+
+/** The same within the atoms' own extent.  Not collective.
  * \param [in]  x    [n,3] double [Å], wrapped (outside fractions are clamped).
  * \param [out] key  [n] uint64. */
 void ts_curve_keys(ts_curve curve, const ts_cell *cell, ts_lidx n, const double (*x)[3],

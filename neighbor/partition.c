@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Keys, what is to be cut where, and the owners that follow from the cuts.  Weights are counted in
+ * whole numbers, so that sums over ranks do not depend on who adds what first.  A cut by weight is
+ * two searches: where the weights want the cuts, and, once those places (counted in atoms) have
+ * been moved to where no interval is empty or beyond its capacity, where these places are. */
+#include "neighbor/partition.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "comm/sparse.h"
+#include "neighbor/partition_impl.h"
+#include "runtime/error.h"
+#include "runtime/memory.h"
+
+int ts_partition_keys(const ts_ranks *ranks, const ts_partition_params *params, const ts_cell *cell,
+                      const ts_shard *shard, uint64_t *const *key)
+{
+  double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+  for (int h = 0; h < ranks->hosted; h++)
+    ts_curve_extent(cell, shard[h].n, shard[h].x, low, high);
+  double ends[6] = {-low[0], -low[1], -low[2], high[0], high[1], high[2]};
+  ts_ranks process = *ranks; /* its hosted ranks are in these already */
+  process.hosted = 1;
+  TS_TRY(ts_ranks_max(&process, 6, ends));
+  for (int k = 0; k < 3; k++) {
+    low[k] = -ends[k];
+    high[k] = ends[3 + k];
+  }
+  for (int h = 0; h < ranks->hosted; h++)
+    ts_curve_keys_within(params->curve, cell, low, high, shard[h].n, shard[h].x, key[h]);
+  return 0;
+}
+
+static int whole_weight(double weight, ts_gidx gid, int32_t *out)
+{
+  if (!(weight >= 0 && weight <= 1e9))
+    return tsi_fail(TS_ERR_ARG, "atom %lld has the weight %g; expected 0 to 1e9",
+                    (long long)gid + 1, weight);
+  *out = weight < 1 ? 1 : (int32_t)lround(weight);
+  return 0;
+}
+
+/* All atoms of this process in one list. */
+static int collect(const ts_ranks *ranks, const ts_shard *shard, const uint64_t *const *key,
+                   const double *const *weight, int64_t *first, tsi_cut_atom **out)
+{
+  for (int h = 0; h < ranks->hosted; h++)
+    first[h + 1] = first[h] + shard[h].n;
+  TS_TRY(TSI_NEW(*out, first[ranks->hosted]));
+  for (int h = 0; h < ranks->hosted; h++)
+    for (ts_lidx i = 0; i < shard[h].n; i++) {
+      tsi_cut_atom *a = &(*out)[first[h] + i];
+      *a = (tsi_cut_atom){.key = key[h][i], .gid = (uint64_t)shard[h].gid[i], .weight = 1};
+      if (weight && weight[h]) TS_TRY(whole_weight(weight[h][i], shard[h].gid[i], &a->weight));
+    }
+  return 0;
+}
+
+/* Cut k of `parts` equal parts of `total`: floor(k total / parts). */
+static void even_targets(int64_t total, int parts, int64_t *target)
+{
+  for (int k = 1; k < parts; k++)
+    target[k - 1] = total / parts * k + total % parts * k / parts;
+}
+
+/* Move cuts, counted in atoms, to the nearest places behind the one before that leave every rank
+ * 1 to `most` atoms. */
+static void fit_capacity(int64_t n, int parts, int64_t most, const tsi_cut *cut, int64_t *target)
+{
+  int64_t last = 0;
+  for (int k = 1; k < parts; k++) {
+    const int64_t rest = parts - k;
+    const int64_t low = last + 1 > n - rest * most ? last + 1 : n - rest * most;
+    const int64_t high = last + most < n - rest ? last + most : n - rest;
+    const int64_t wish = cut[k - 1].before;
+    last = wish < low ? low : wish > high ? high : wish;
+    target[k - 1] = last;
+  }
+}
+
+static int64_t capacity(const ts_partition_params *params, int64_t n, int parts)
+{
+  const int64_t least = (n + parts - 1) / parts;
+  const double most = floor((1 + params->slack) * (double)n / parts);
+  return most > (double)n ? n : most > (double)least ? (int64_t)most : least;
+}
+
+static int find(const ts_partition_params *params, const tsi_cut_problem *problem, tsi_cut *cut)
+{
+  return params->root_sort ? tsi_cut_root(problem, cut) : tsi_cut_count(problem, cut);
+}
+
+static int find_cuts(const ts_partition_params *params, tsi_cut_problem *problem, int64_t *target,
+                     tsi_cut *cut)
+{
+  const ts_ranks *ranks = problem->ranks;
+  const int64_t mine = problem->first[ranks->hosted];
+  int64_t total[2] = {mine, 0}; /* atoms, weight */
+  ts_ranks process = *ranks;
+  process.hosted = 1;
+  for (int64_t i = 0; i < mine; i++)
+    total[1] += problem->atom[i].weight;
+  TS_TRY(ts_ranks_sum_i64(&process, 2, total));
+  if (total[0] < ranks->size)
+    return tsi_fail(TS_ERR_ARG, "%lld atoms on %d ranks: expected at least one atom per rank",
+                    (long long)total[0], ranks->size);
+  even_targets(total[1], ranks->size, target);
+  TS_TRY(find(params, problem, cut));
+  if (!problem->weighted) return 0;
+  fit_capacity(total[0], ranks->size, capacity(params, total[0], ranks->size), cut, target);
+  problem->weighted = false;
+  for (int64_t i = 0; i < mine; i++)
+    problem->atom[i].weight = 1;
+  return find(params, problem, cut);
+}
+
+/* The number of cuts that are not behind an atom. */
+static int32_t owner_of(int cuts, const tsi_cut *cut, uint64_t key, uint64_t gid)
+{
+  int32_t low = 0, high = cuts;
+  while (low < high) {
+    const int32_t middle = low + (high - low) / 2;
+    const tsi_cut *c = &cut[middle];
+    if (c->key < key || (c->key == key && c->gid <= gid))
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+int ts_partition_cut(const ts_ranks *ranks, const ts_partition_params *params,
+                     const ts_shard *shard, const uint64_t *const *key, const double *const *weight,
+                     int32_t *const *owner)
+{
+  const int cuts = ranks->size - 1;
+  int64_t *first = NULL, *target = NULL;
+  tsi_cut_atom *atom = NULL;
+  tsi_cut *cut = NULL;
+  int status = TSI_NEW(first, ranks->hosted + 1);
+  if (!status) status = TSI_NEW(target, cuts);
+  if (!status) status = TSI_NEW(cut, cuts);
+  if (!status) status = collect(ranks, shard, key, weight, first, &atom);
+  TS_TRY_GOTO(status, tsi_ranks_agree(ranks, status), done);
+  tsi_cut_problem problem = {.ranks = ranks,
+                             .first = first,
+                             .atom = atom,
+                             .weighted = weight,
+                             .cuts = cuts,
+                             .target = target};
+  TS_TRY_GOTO(status, find_cuts(params, &problem, target, cut), done);
+  for (int h = 0; h < ranks->hosted; h++)
+    for (ts_lidx i = 0; i < shard[h].n; i++)
+      owner[h][i] = owner_of(cuts, cut, key[h][i], (uint64_t)shard[h].gid[i]);
+done:
+  free(first);
+  free(target);
+  free(atom);
+  free(cut);
+  return status;
+}
