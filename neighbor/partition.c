@@ -92,27 +92,80 @@ static int find(const ts_partition_params *params, const tsi_cut_problem *proble
   return params->root_sort ? tsi_cut_root(problem, cut) : tsi_cut_count(problem, cut);
 }
 
+/* Whether every rank has 1 to `most` atoms. */
+static bool within_capacity(int64_t n, int cuts, int64_t most, const tsi_cut *cut)
+{
+  int64_t last = 0;
+  for (int k = 0; k <= cuts; k++) {
+    const int64_t end = k < cuts ? cut[k].before : n;
+    if (end <= last || end - last > most) return false;
+    last = end;
+  }
+  return true;
+}
+
+static int sum_weights(const tsi_cut_problem *problem, int64_t *sum)
+{
+  ts_ranks process = *problem->ranks;
+  process.hosted = 1;
+  *sum = 0;
+  for (int64_t i = 0; i < problem->first[problem->ranks->hosted]; i++)
+    *sum += problem->atom[i].weight;
+  return ts_ranks_sum_i64(&process, 1, sum);
+}
+
+/* No atom counts less than 1/most of a rank's share, so that no share has more than `most` atoms.
+ * Raising atoms raises the share; the rounds converge, as `parts * most` atoms are more than there
+ * are, and where they are hardly more the last rounds hardly matter. */
+static int raise_light_atoms(tsi_cut_problem *problem, int parts, int64_t most, int64_t *total)
+{
+  int64_t before = 0;
+  for (int round = 0; round < 64 && *total != before; round++) {
+    const int64_t least = (*total + parts * most - 1) / (parts * most);
+    for (int64_t i = 0; i < problem->first[problem->ranks->hosted]; i++)
+      if (problem->atom[i].weight < least) problem->atom[i].weight = (int32_t)least;
+    before = *total;
+    TS_TRY(sum_weights(problem, total));
+  }
+  return 0;
+}
+
+/* Cuts at even weight, once the capacity has been made to hold. */
+static int cut_by_weight(const ts_partition_params *params, tsi_cut_problem *problem, int64_t n,
+                         int64_t *target, tsi_cut *cut)
+{
+  const int parts = problem->cuts + 1;
+  const int64_t most = capacity(params, n, parts);
+  int64_t total;
+  TS_TRY(sum_weights(problem, &total));
+  even_targets(total, parts, target);
+  TS_TRY(find(params, problem, cut));
+  if (within_capacity(n, problem->cuts, most, cut)) return 0;
+
+  TS_TRY(raise_light_atoms(problem, parts, most, &total));
+  even_targets(total, parts, target);
+  TS_TRY(find(params, problem, cut));
+  if (within_capacity(n, problem->cuts, most, cut)) return 0;
+
+  fit_capacity(n, parts, most, cut, target);
+  problem->weighted = false;
+  for (int64_t i = 0; i < problem->first[problem->ranks->hosted]; i++)
+    problem->atom[i].weight = 1;
+  return find(params, problem, cut);
+}
+
 static int find_cuts(const ts_partition_params *params, tsi_cut_problem *problem, int64_t *target,
                      tsi_cut *cut)
 {
-  const ts_ranks *ranks = problem->ranks;
-  const int64_t mine = problem->first[ranks->hosted];
-  int64_t total[2] = {mine, 0}; /* atoms, weight */
-  ts_ranks process = *ranks;
+  ts_ranks process = *problem->ranks;
   process.hosted = 1;
-  for (int64_t i = 0; i < mine; i++)
-    total[1] += problem->atom[i].weight;
-  TS_TRY(ts_ranks_sum_i64(&process, 2, total));
-  if (total[0] < ranks->size)
+  int64_t n = problem->first[problem->ranks->hosted];
+  TS_TRY(ts_ranks_sum_i64(&process, 1, &n));
+  if (n < process.size)
     return tsi_fail(TS_ERR_ARG, "%lld atoms on %d ranks: expected at least one atom per rank",
-                    (long long)total[0], ranks->size);
-  even_targets(total[1], ranks->size, target);
-  TS_TRY(find(params, problem, cut));
-  if (!problem->weighted) return 0;
-  fit_capacity(total[0], ranks->size, capacity(params, total[0], ranks->size), cut, target);
-  problem->weighted = false;
-  for (int64_t i = 0; i < mine; i++)
-    problem->atom[i].weight = 1;
+                    (long long)n, process.size);
+  if (problem->weighted) return cut_by_weight(params, problem, n, target, cut);
+  even_targets(n, process.size, target);
   return find(params, problem, cut);
 }
 

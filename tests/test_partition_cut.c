@@ -173,6 +173,32 @@ static void weights_are_even(void **state)
     assert_true(fabs(of_rank[r] - total / K) <= 60);
 }
 
+/* A light and a heavy half, and a capacity that matters: light ranks fill up to it, and the heavy
+ * half is shared by all that are left. */
+static void light_ranks_are_full(void **state)
+{
+  (void)state;
+  enum { N = 20000, K = 16 };
+  const ts_partition_params params = {.slack = 0.25};
+  uint64_t seed = 23;
+  double of_rank[K] = {0}, most = 0;
+  int count[K] = {0};
+  for (int i = 0; i < N; i++) {
+    key[i] = next_random(&seed) >> 1;
+    gid[i] = i;
+    weight[i] = key[i] < 1ULL << 62 ? 10 : 100;
+  }
+  ASSERT_OK(cut(K, N, &params, true, NULL, owner));
+  for (int i = 0; i < N; i++) {
+    count[owner[i]]++;
+    of_rank[owner[i]] += weight[i];
+    most = fmax(most, of_rank[owner[i]]);
+  }
+  assert_in_range(count[0], 1.24 * N / K, 1.25 * N / K);
+  const double heavy_ranks = K - N / 2 / (1.25 * N / K); /* 9.6: the best there is */
+  assert_true(most <= 1.03 * 100 * (N / 2) / heavy_ranks);
+}
+
 static void refused(void **state)
 {
   (void)state;
@@ -195,11 +221,9 @@ static void refused(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_number_of_ranks),
-      cmocka_unit_test(any_distribution),
-      cmocka_unit_test(weights_within_capacity),
-      cmocka_unit_test(weights_are_even),
-      cmocka_unit_test(refused),
+      cmocka_unit_test(every_number_of_ranks),   cmocka_unit_test(any_distribution),
+      cmocka_unit_test(weights_within_capacity), cmocka_unit_test(weights_are_even),
+      cmocka_unit_test(light_ranks_are_full),    cmocka_unit_test(refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
