@@ -32,23 +32,20 @@ uint64_t ts_curve_morton(const uint32_t c[3], int bits)
 uint64_t ts_curve_hilbert(const uint32_t c[3], int bits)
 {
   uint32_t x[3] = {c[0], c[1], c[2]};
-  for (uint32_t q = 1u << (bits - 1); q > 1; q >>= 1) { /* undo excess work, top bit down */
-    const uint32_t p = q - 1;
+  for (int b = bits - 1; b > 0; b--) { /* undo excess work, top bit down; coin flips: no branches */
+    const uint32_t low = (1u << b) - 1;
     for (int k = 0; k < 3; k++) {
-      if (x[k] & q) {
-        x[0] ^= p;
-      } else {
-        const uint32_t t = (x[0] ^ x[k]) & p;
-        x[0] ^= t;
-        x[k] ^= t;
-      }
+      const uint32_t set = 0u - (x[k] >> b & 1);
+      const uint32_t swap = (x[0] ^ x[k]) & low & ~set;
+      x[0] ^= swap ^ (low & set);
+      x[k] ^= swap;
     }
   }
   x[1] ^= x[0]; /* Gray encode */
   x[2] ^= x[1];
-  uint32_t t = 0;
-  for (uint32_t q = 1u << (bits - 1); q > 1; q >>= 1)
-    if (x[2] & q) t ^= q - 1;
+  uint32_t t = x[2] >> 1; /* of all higher bits the exclusive or */
+  for (int shift = 1; shift < bits; shift *= 2)
+    t ^= t >> shift;
   for (int k = 0; k < 3; k++)
     x[k] ^= t;
   return ts_curve_morton(x, bits);
