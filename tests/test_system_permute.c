@@ -148,13 +148,39 @@ static void test_elements(void **state)
   ts_system_destroy(&s);
 }
 
+/* Room is made seldom, keeps every atom, and never beyond the whole system. */
+static void test_reserve(void **state)
+{
+  (void)state;
+  ts_system *s = make(), *old = make();
+  s->natoms = 1000;
+  assert_int_equal(s->capacity, ATOMS);
+  assert_int_equal(ts_system_reserve(s, ATOMS), 0);
+  assert_int_equal(s->capacity, ATOMS);
+  assert_int_equal(ts_system_reserve(s, 500), 0);
+  assert_true(s->capacity >= 501 && s->capacity < 600);
+  assert_int_equal(ts_system_reserve(s, 990), 0);
+  assert_int_equal(s->capacity, 1000);
+  assert_int_equal(ts_system_reserve(s, 1001), TS_ERR_ARG);
+  assert_int_equal(s->n, ATOMS);
+  assert_memory_equal(s->x, old->x, ATOMS * sizeof *s->x);
+  assert_memory_equal(s->image, old->image, ATOMS * sizeof *s->image);
+  assert_memory_equal(s->v, old->v, ATOMS * sizeof *s->v);
+  assert_memory_equal(s->mass, old->mass, ATOMS * sizeof *s->mass);
+  assert_memory_equal(s->z, old->z, ATOMS * sizeof *s->z);
+  assert_memory_equal(s->gid, old->gid, ATOMS * sizeof *s->gid);
+  s->n = 1000; /* all of the room can be written */
+  memset(s->x, 0, 1000 * sizeof *s->x);
+  memset(s->gid, 0, 1000 * sizeof *s->gid);
+  ts_system_destroy(&s);
+  ts_system_destroy(&old);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_permute),
-      cmocka_unit_test(test_wrap),
-      cmocka_unit_test(test_check),
-      cmocka_unit_test(test_elements),
+      cmocka_unit_test(test_permute),  cmocka_unit_test(test_wrap),    cmocka_unit_test(test_check),
+      cmocka_unit_test(test_elements), cmocka_unit_test(test_reserve),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
