@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: MIT
+libtessera_la_SOURCES += comm/blocks.c
+libtessera_la_SOURCES += comm/blocks.h
 libtessera_la_SOURCES += comm/collective.c
 libtessera_la_SOURCES += comm/collective.h
 libtessera_la_SOURCES += comm/collective_buffer.c
@@ -24,6 +26,8 @@ libtessera_la_SOURCES += comm/plan.h
 libtessera_la_SOURCES += comm/route.c
 libtessera_la_SOURCES += comm/route.h
 libtessera_la_SOURCES += comm/route_settings.c
+libtessera_la_SOURCES += comm/share.c
+libtessera_la_SOURCES += comm/share.h
 libtessera_la_SOURCES += comm/shm.c
 libtessera_la_SOURCES += comm/shm.h
 libtessera_la_SOURCES += comm/sparse.c

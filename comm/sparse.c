@@ -9,6 +9,7 @@
 
 #include <limits.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -253,9 +254,11 @@ int tsi_ranks_agree(const ts_ranks *ranks, int status)
   int mine[2] = {status ? ranks->first : INT_MAX, status}, first = INT_MAX;
   TS_TRY_MPI(MPI_Allreduce(&mine[0], &first, 1, MPI_INT, MPI_MIN, ranks->comm));
   if (first == INT_MAX) return 0;
+  char message[2048];
+  snprintf(message, sizeof message, "%s", status ? ts_error_message() : "");
   TS_TRY_MPI(MPI_Bcast(&mine[1], 1, MPI_INT, first, ranks->comm));
-  if (status) return mine[1];
-  return tsi_fail(mine[1], "rank %d has failed", first);
+  TS_TRY_MPI(MPI_Bcast(message, sizeof message, MPI_CHAR, first, ranks->comm));
+  return tsi_fail(mine[1], "%s", message);
 }
 
 int ts_ranks_sum_i64(const ts_ranks *ranks, int n, int64_t *x)

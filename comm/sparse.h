@@ -32,9 +32,8 @@ int ts_parcels_create(const ts_ranks *ranks, int64_t parcels, int64_t records, s
 /** Free what is in it and clear it. */
 void ts_parcels_free(ts_parcels *parcels);
 
-/** The same failure for everybody: the status of the lowest rank that failed, 0 if none has.
- * Collective.  A rank that did not fail itself is told which one has; its own message is only
- * known there. */
+/** The same failure for everybody: status and message of the lowest rank that failed, 0 if none
+ * has.  Collective. */
 int tsi_ranks_agree(const ts_ranks *ranks, int status);
 
 /** Sums over all ranks, in place.  Collective.
