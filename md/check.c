@@ -3,6 +3,7 @@
  * `tessera check`: the filled-in job goes to standard output, where it can be kept as a job file of
  * its own; what the job will work on goes to standard error.  The structure and the model are read
  * and the edges are found as a run would, so what passes here starts there. */
+#include "comm/peers.h"
 #include "md/command.h"
 
 #include "md/rdf.h"
@@ -56,13 +57,14 @@ static int log_memory(const ts_job *job, const ts_system *system, const ts_model
 
 int ts_check_job(const ts_job *job)
 {
+  const ts_ranks alone = ts_ranks_virtual(1);
   char path[TS_JOB_TEXT];
   ts_system *system;
   ts_model *model = NULL;
   TS_TRY(ts_job_print(job, stdout));
   fflush(stdout);
   TS_TRY(ts_job_input(job, job->structure, path));
-  TS_TRY(ts_xyz_read(path, &system));
+  TS_TRY(ts_xyz_read(&alone, path, &system));
   tsi_setup_log_system(path, system);
   int status;
   TS_TRY_GOTO(status, check_system(job, path, system), done);

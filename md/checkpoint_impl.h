@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the parts of a checkpoint share: the arrays in memory (checkpoint.c) and the file
+ * What the parts of a checkpoint share: the arrays (checkpoint.c, checkpoint_atoms.c) and the file
  * (checkpoint_write.c, checkpoint_read.c).  The file is HDF5; in front of it, in the user block of
  * HDF5, stands the seal:
  *
@@ -16,6 +16,7 @@
 #ifndef TS_CHECKPOINT_IMPL_H
 #define TS_CHECKPOINT_IMPL_H
 
+#include "comm/peers.h"
 #include "md/checkpoint.h"
 #include "md/h5_type.h"
 
@@ -32,15 +33,24 @@ enum {
 /** Names of the types in the seal, by tsi_h5_type. */
 extern const char *const tsi_checkpoint_types[4];
 
+enum { TSI_CHECKPOINT_TEXT = 4096 }; /* longest text, with its NUL */
+
 typedef struct tsi_checkpoint_array {
   char name[TS_CHECKPOINT_NAME];
-  tsi_h5_type type; /* text is TSI_H5_UINT8 without an end */
+  tsi_h5_type type; /* text is TSI_H5_UINT8 with its NUL */
   int64_t rows, width;
-  void *data; /* [rows,width]; owned */
+  bool dealt;          /* of the atoms: each rank has a block of the rows */
+  int64_t first, here; /* rows in data */
+  void *data;          /* [here,width]; owned; NULL in a checkpoint that was read */
+  int64_t offset;      /* in the file that was read */
 } tsi_checkpoint_array;
 
 struct ts_checkpoint {
+  ts_ranks ranks;
+  int64_t step;
+  double time;
   char *path; /* where it was read, or NULL; owned */
+  int fd;     /* of that file, or -1 */
   int count;
   tsi_checkpoint_array array[TSI_CHECKPOINT_ARRAYS];
 };
@@ -51,21 +61,41 @@ size_t tsi_checkpoint_size(tsi_h5_type type);
 /** True for a name that an array may have. */
 bool tsi_checkpoint_name(const char *name);
 
-/** Add an array of zeros; data[0..rows*width) is the caller's to fill.
- * \return 0, TS_ERR_ARG or TS_ERR_MEMORY. */
+/** Add an array without data.  \return 0 or TS_ERR_ARG. */
 int tsi_checkpoint_add(ts_checkpoint *checkpoint, const char *name, tsi_h5_type type, int64_t rows,
                        int64_t width, tsi_checkpoint_array **out);
 
-/** Every double of an array is finite. */
-bool tsi_checkpoint_finite(const tsi_checkpoint_array *array);
+/** Take the last array out again. */
+void tsi_checkpoint_drop(ts_checkpoint *checkpoint);
+
+/** The array of that name, or NULL. */
+const tsi_checkpoint_array *tsi_checkpoint_find(const ts_checkpoint *checkpoint, const char *name);
+
+/** The array of that name if it has this type and shape.  \return 0 or TS_ERR_INPUT. */
+int tsi_checkpoint_expect(const ts_checkpoint *checkpoint, const char *name, tsi_h5_type type,
+                          int64_t rows, int64_t width, const tsi_checkpoint_array **out);
+
+/** Rows of an array from the file.  Not collective.  \return 0 or TS_ERR_INPUT. */
+int tsi_checkpoint_fetch(const ts_checkpoint *checkpoint, const tsi_checkpoint_array *array,
+                         int64_t first, int64_t rows, void *out);
+
+/** A text from the file.  Not collective.  \return 0 or TS_ERR_INPUT. */
+int tsi_checkpoint_fetch_text(const ts_checkpoint *checkpoint, const char *name,
+                              char out[TSI_CHECKPOINT_TEXT]);
+
+/** Every double among these values is finite. */
+bool tsi_checkpoint_finite(tsi_h5_type type, int64_t count, const void *data);
 
 /** Read `size` bytes at `offset`.  \return 0 or TS_ERR_INPUT (also when the file ends early). */
 int tsi_checkpoint_pread(const char *path, int fd, void *data, int64_t size, int64_t offset);
 
-/** Checksum of a file of `bytes` bytes: `head` [block], then what stands behind it on the disk.
- * \return 0, TS_ERR_INPUT or TS_ERR_MEMORY. */
-int tsi_checkpoint_sum(const char *path, int fd, const char *head, int64_t block, int64_t bytes,
-                       uint64_t *out);
+/** What bytes from .. to of a file of `bytes` bytes contribute to its checksum; those of the first
+ * `block` are in `head`, the others on the disk.  \return 0, TS_ERR_INPUT or TS_ERR_MEMORY. */
+int tsi_checkpoint_part(const char *path, int fd, const char *head, int64_t block, int64_t from,
+                        int64_t to, int64_t bytes, uint64_t *out);
+
+/** XOR of a word of each rank, on all.  Collective.  \return 0 or TS_ERR_MPI. */
+int tsi_checkpoint_join(const ts_ranks *ranks, uint64_t *word);
 
 /** checkpoint.h5 -> checkpoint.3.h5; 0 is the path itself.  From malloc, or NULL. */
 char *tsi_checkpoint_numbered(const char *path, int number);

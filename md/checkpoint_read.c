@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading a checkpoint.  Nothing is believed before the checksum is confirmed, nothing is read or
- * allocated beyond the file's size even if a seal was made on purpose, and the HDF5 library takes
- * no part. */
+ * Reading a checkpoint.  Nothing is believed before the checksum is confirmed, to which each rank
+ * contributes a slice of the file; then the file stays open, and arrays are read when they are
+ * asked for.  Nothing is read or allocated beyond the file's size even if a seal was made on
+ * purpose, and the HDF5 library takes no part. */
+#include "comm/blocks.h"
+#include "comm/share.h"
+#include "comm/sparse.h"
 #include "md/checkpoint_impl.h"
 #include "runtime/crc64.h"
 #include "runtime/error.h"
@@ -39,22 +43,27 @@ int tsi_checkpoint_pread(const char *path, int fd, void *data, int64_t size, int
   return 0;
 }
 
-int tsi_checkpoint_sum(const char *path, int fd, const char *head, int64_t block, int64_t bytes,
-                       uint64_t *out)
+int tsi_checkpoint_part(const char *path, int fd, const char *head, int64_t block, int64_t from,
+                        int64_t to, int64_t bytes, uint64_t *out)
 {
-  const int64_t room = bytes < PIECE ? bytes : PIECE;
+  const int64_t room = to - from < PIECE ? to - from : PIECE;
   tsi_crc64 *crc = malloc(sizeof *crc + (size_t)room);
   if (!crc) return tsi_fail(TS_ERR_MEMORY, "%s: no memory for its checksum", path);
   char *piece = (char *)(crc + 1);
+  int64_t at = from;
   int status = 0;
-  tsi_crc64_begin(crc);
-  tsi_crc64_add(crc, head, (size_t)block);
-  for (int64_t at = block; at < bytes && !status; at += room) {
-    const int64_t size = bytes - at < room ? bytes - at : room;
+  tsi_crc64_begin_part(crc);
+  if (at < block) {
+    const int64_t end = to < block ? to : block;
+    tsi_crc64_add(crc, head + at, (size_t)(end - at));
+    at = end;
+  }
+  for (; at < to && !status; at += room) {
+    const int64_t size = to - at < room ? to - at : room;
     status = tsi_checkpoint_pread(path, fd, piece, size, at);
     if (!status) tsi_crc64_add(crc, piece, (size_t)size);
   }
-  *out = tsi_crc64_value(crc);
+  *out = tsi_crc64_part(crc, (uint64_t)(bytes - to));
   free(crc);
   return status;
 }
@@ -111,6 +120,7 @@ static bool next_fact(char **text, const char *key, int64_t *value)
 typedef struct seal {
   char *text, *index; /* index: the lines of the arrays */
   int64_t block, bytes, arrays;
+  uint64_t sum;
 } seal;
 
 /* The size of the user block, from the beginning of the file; 0 if it is no seal. */
@@ -140,8 +150,8 @@ static int read_block(const char *path, int fd, int64_t size, seal *s)
   return tsi_checkpoint_pread(path, fd, s->text, s->block, 0);
 }
 
-/* Compare the checksum; its digits become zeros, as they were when it was made. */
-static int confirm(const char *path, int fd, int64_t size, seal *s)
+/* Take the checksum out of the seal: its digits become zeros, as they were when it was made. */
+static int take_sum(const char *path, seal *s)
 {
   char digits[17] = "", *at = strstr(s->text, TSI_CHECKPOINT_CRC);
   if (!at) return bad(path, "its first lines are damaged");
@@ -149,9 +159,22 @@ static int confirm(const char *path, int fd, int64_t size, seal *s)
   if (strspn(at, "0123456789abcdef") != 16) return bad(path, "its first lines are damaged");
   memcpy(digits, at, 16);
   memset(at, '0', 16);
-  uint64_t sum;
-  TS_TRY(tsi_checkpoint_sum(path, fd, s->text, s->block, size, &sum));
-  return sum == strtoull(digits, NULL, 16) ? 0 : bad(path, "its checksum is wrong");
+  s->sum = strtoull(digits, NULL, 16);
+  return 0;
+}
+
+/* Compare the checksum, in which all ranks take part.  Collective. */
+static int confirm(const ts_checkpoint *cp, const seal *s, int64_t size)
+{
+  const ts_ranks *ranks = &cp->ranks;
+  uint64_t sum = 0;
+  const int status = tsi_checkpoint_part(
+      cp->path, cp->fd, s->text, s->block, ts_block_first(size, ranks->size, ranks->first),
+      ts_block_first(size, ranks->size, ranks->first + 1), size, &sum);
+  TS_TRY(tsi_ranks_agree(ranks, status));
+  TS_TRY(tsi_checkpoint_join(ranks, &sum));
+  sum = tsi_crc64_join(sum, (uint64_t)size);
+  return sum == s->sum ? 0 : bad(cp->path, "its checksum is wrong");
 }
 
 static int parse_head(const char *path, int64_t size, seal *s)
@@ -166,10 +189,10 @@ static int parse_head(const char *path, int64_t size, seal *s)
   return s->bytes == size ? 0 : bad(path, "it has another size than it says");
 }
 
-/* One array: its line in the seal, its data from the file.  `left` bytes may still be read. */
-static int read_array(const char *path, int fd, char *line, const seal *s, int64_t *left,
-                      ts_checkpoint *cp)
+/* One array: its line in the seal. */
+static int parse_array(ts_checkpoint *cp, char *line, const seal *s)
 {
+  const char *path = cp->path;
   char *name, *type;
   int64_t rows, width, offset;
   int kind = 0;
@@ -180,62 +203,70 @@ static int read_array(const char *path, int fd, char *line, const seal *s, int64
     ++kind;
   if (kind == 4) return bad(path, "its index names an unknown type");
   const int64_t size = (int64_t)tsi_checkpoint_size((tsi_h5_type)kind);
-  if (rows < 1 || width < 1 || rows > *left / size / width || offset < s->block ||
+  if (rows < 1 || width < 1 || rows > s->bytes / size / width || offset < s->block ||
       offset > s->bytes || rows * width * size > s->bytes - offset)
     return bad(path, "its index points outside the file");
-  *left -= rows * width * size;
   tsi_checkpoint_array *array;
-  const int status = tsi_checkpoint_add(cp, name, (tsi_h5_type)kind, rows, width, &array);
-  if (status) return status == TS_ERR_ARG ? bad(path, "its index has a name twice") : status;
-  TS_TRY(tsi_checkpoint_pread(path, fd, array->data, rows * width * size, offset));
-  return tsi_checkpoint_finite(array) ? 0 : bad(path, "a number in it is not finite");
-}
-
-static int read_arrays(const char *path, int fd, seal *s, ts_checkpoint *cp)
-{
-  int64_t left = s->bytes, step;
-  double time;
-  char *line;
-  for (int64_t i = 0; i < s->arrays; ++i) {
-    if (!next_line(&s->index, &line)) return bad(path, "its index is too short");
-    TS_TRY(read_array(path, fd, line, s, &left, cp));
-  }
-  if (*s->index) return bad(path, "its index is too long");
-  if (ts_checkpoint_get_int64(cp, "step", 1, &step) || step < 0 ||
-      ts_checkpoint_get_double(cp, "time", 1, &time))
-    return bad(path, "it has no step or time");
+  if (tsi_checkpoint_add(cp, name, (tsi_h5_type)kind, rows, width, &array))
+    return bad(path, "its index has a name twice");
+  array->offset = offset;
   return 0;
 }
 
-static int read_open(const char *path, int fd, int64_t size, ts_checkpoint *cp)
+static int parse_arrays(ts_checkpoint *cp, seal *s)
+{
+  const tsi_checkpoint_array *step, *time;
+  char *line;
+  for (int64_t i = 0; i < s->arrays; ++i) {
+    if (!next_line(&s->index, &line)) return bad(cp->path, "its index is too short");
+    TS_TRY(parse_array(cp, line, s));
+  }
+  if (*s->index) return bad(cp->path, "its index is too long");
+  if (tsi_checkpoint_expect(cp, "step", TSI_H5_INT64, 1, 1, &step) ||
+      tsi_checkpoint_expect(cp, "time", TSI_H5_DOUBLE, 1, 1, &time) ||
+      tsi_checkpoint_fetch(cp, step, 0, 1, &cp->step) || cp->step < 0 ||
+      tsi_checkpoint_fetch(cp, time, 0, 1, &cp->time))
+    return bad(cp->path, "it has no step or time");
+  return 0;
+}
+
+static int open_file(ts_checkpoint *cp, int64_t *size)
+{
+  struct stat info;
+  cp->fd = open(cp->path, O_RDONLY | O_CLOEXEC);
+  if (cp->fd < 0 || fstat(cp->fd, &info))
+    return tsi_fail(TS_ERR_INPUT, "%s: cannot be opened: %s", cp->path, strerror(errno));
+  *size = info.st_size;
+  return S_ISREG(info.st_mode) ? 0 : bad(cp->path, "it is not a file");
+}
+
+static int read_file(ts_checkpoint *cp)
 {
   seal s = {0};
-  int status = read_block(path, fd, size, &s);
-  if (!status) status = confirm(path, fd, size, &s);
-  if (!status) status = parse_head(path, size, &s);
-  if (!status) status = read_arrays(path, fd, &s, cp);
+  int64_t size = 0;
+  int status = open_file(cp, &size);
+  if (!status) status = read_block(cp->path, cp->fd, size, &s);
+  if (!status) status = take_sum(cp->path, &s);
+  status = tsi_ranks_agree(&cp->ranks, status);
+  if (!status) status = confirm(cp, &s, size);
+  if (!status) {
+    status = parse_head(cp->path, size, &s);
+    if (!status) status = parse_arrays(cp, &s);
+    status = tsi_ranks_agree(&cp->ranks, status);
+  }
   free(s.text);
   return status;
 }
 
-int ts_checkpoint_read_file(const char *path, ts_checkpoint **out)
+int ts_checkpoint_read_file(const ts_ranks *ranks, const char *path, ts_checkpoint **out)
 {
-  struct stat info;
   *out = NULL;
   ts_checkpoint *cp = calloc(1, sizeof *cp);
-  if (!cp || !(cp->path = strdup(path))) {
-    free(cp);
-    return tsi_fail(TS_ERR_MEMORY, "%s: no memory to read it", path);
-  }
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
   int status = 0;
-  if (fd < 0 || fstat(fd, &info))
-    status = tsi_fail(TS_ERR_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
-  else if (!S_ISREG(info.st_mode))
-    status = bad(path, "it is not a file");
-  else
-    status = read_open(path, fd, info.st_size, cp);
-  if (fd >= 0) close(fd);
+  if (cp) *cp = (ts_checkpoint){.ranks = *ranks, .fd = -1, .path = strdup(path)};
+  if (!cp || !cp->path) status = tsi_fail(TS_ERR_MEMORY, "%s: no memory to read it", path);
+  status = tsi_ranks_agree(ranks, status);
+  if (!status) status = read_file(cp);
   if (status)
     ts_checkpoint_destroy(&cp);
   else
@@ -243,19 +274,31 @@ int ts_checkpoint_read_file(const char *path, ts_checkpoint **out)
   return status;
 }
 
-int ts_checkpoint_read(const char *path, ts_checkpoint **out)
+/* Read one of the files; *there (the same on all ranks) says whether it exists. */
+static int read_numbered(const ts_ranks *ranks, const char *path, int number, bool *there,
+                         ts_checkpoint **out)
+{
+  char *name = tsi_checkpoint_numbered(path, number);
+  int status = name ? 0 : tsi_fail(TS_ERR_MEMORY, "%s: no memory for its name", path);
+  status = tsi_ranks_agree(ranks, status);
+  *there = !status && access(name, F_OK) == 0;
+  if (!status) status = ts_ranks_share(ranks, there, sizeof *there);
+  if (!status && *there) status = ts_checkpoint_read_file(ranks, name, out);
+  free(name);
+  return status;
+}
+
+int ts_checkpoint_read(const ts_ranks *ranks, const char *path, ts_checkpoint **out)
 {
   char newest[512] = "";
   *out = NULL;
   for (int k = 0; k < TSI_CHECKPOINT_KEPT; ++k) {
-    char *name = tsi_checkpoint_numbered(path, k);
-    if (!name) return tsi_fail(TS_ERR_MEMORY, "%s: no memory for its name", path);
-    const bool there = access(name, F_OK) == 0;
-    const int status = there ? ts_checkpoint_read_file(name, out) : 0;
-    free(name);
-    if (*out || status == TS_ERR_MEMORY) return status;
+    bool there = false;
+    const int status = read_numbered(ranks, path, k, &there, out);
+    if (*out || (status && status != TS_ERR_INPUT)) return status;
     if (!there) continue;
-    ts_log(TS_LOG_WARNING, "%s; looking for an older one", ts_error_message());
+    if (ranks->first == 0)
+      ts_log(TS_LOG_WARNING, "%s; looking for an older one", ts_error_message());
     if (!*newest) snprintf(newest, sizeof newest, "%s", ts_error_message());
   }
   if (*newest) return tsi_fail(TS_ERR_INPUT, "no sound checkpoint; the newest: %s", newest);

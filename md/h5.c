@@ -13,8 +13,6 @@
 
 struct tsi_h5 {
   hid_t id;
-  bool parallel;
-  hid_t transfer; /* how raw data are moved: collectively on several ranks */
   char *path;
 };
 
@@ -50,12 +48,11 @@ static int fail(const char *path, const char *object, const char *what)
 
 /* ---- files ---- */
 
-static hid_t access_list(MPI_Comm comm, bool parallel)
+static hid_t access_list(void)
 {
   const hid_t list = H5Pcreate(H5P_FILE_ACCESS);
   if (list < 0) return list;
   herr_t bad = H5Pset_fclose_degree(list, H5F_CLOSE_STRONG);
-  if (parallel) bad |= H5Pset_fapl_mpio(list, comm, MPI_INFO_NULL);
 #if H5_VERSION_GE(1, 10, 7)
   bad |= H5Pset_file_locking(list, 0, 1); /* readers may look while we write */
 #endif
@@ -86,12 +83,9 @@ static hid_t open_id(const char *path, bool create, int64_t user_block, hid_t ac
   return id;
 }
 
-static int open_file(const char *path, MPI_Comm comm, bool create, int64_t user_block, tsi_h5 **out)
+static int open_file(const char *path, bool create, int64_t user_block, tsi_h5 **out)
 {
-  int started = 0, ranks = 1;
   *out = NULL;
-  MPI_Initialized(&started);
-  if (started) MPI_Comm_size(comm, &ranks);
   *reason = '\0';
   H5Eset_auto2(H5E_DEFAULT, note, NULL);
   tsi_h5 *file = calloc(1, sizeof *file);
@@ -99,10 +93,7 @@ static int open_file(const char *path, MPI_Comm comm, bool create, int64_t user_
     free(file);
     return tsi_fail(TS_ERR_MEMORY, "%s: no memory to open it", path);
   }
-  file->parallel = ranks > 1;
-  file->transfer = H5Pcreate(H5P_DATASET_XFER);
-  if (file->parallel) H5Pset_dxpl_mpio(file->transfer, H5FD_MPIO_COLLECTIVE);
-  const hid_t access = access_list(comm, file->parallel);
+  const hid_t access = access_list();
   file->id = access < 0 ? access : open_id(path, create, user_block, access);
   int status = 0;
   if (file->id < 0) status = fail(path, "", create ? "create it" : "open it");
@@ -115,14 +106,14 @@ static int open_file(const char *path, MPI_Comm comm, bool create, int64_t user_
   return 0;
 }
 
-int tsi_h5_create(const char *path, MPI_Comm comm, int64_t user_block, tsi_h5 **out)
+int tsi_h5_create(const char *path, int64_t user_block, tsi_h5 **out)
 {
-  return open_file(path, comm, true, user_block, out);
+  return open_file(path, true, user_block, out);
 }
 
-int tsi_h5_open(const char *path, MPI_Comm comm, tsi_h5 **out)
+int tsi_h5_open(const char *path, tsi_h5 **out)
 {
-  return open_file(path, comm, false, 0, out);
+  return open_file(path, false, 0, out);
 }
 
 int tsi_h5_flush(tsi_h5 *file)
@@ -142,7 +133,6 @@ int tsi_h5_close(tsi_h5 **file)
   tsi_h5 *f = *file;
   if (!f) return 0;
   int status = 0;
-  if (f->transfer >= 0) H5Pclose(f->transfer);
   if (f->id >= 0 && H5Fclose(f->id) < 0) {
     status = fail(f->path, "", "close it");
     broken = true;
@@ -275,8 +265,8 @@ static hid_t open_dataset(tsi_h5 *file, const char *path)
 }
 
 /* Move a block between memory and the open dataset. */
-static herr_t transfer(tsi_h5 *file, hid_t dataset, tsi_h5_type type, const tsi_h5_block *block,
-                       void *get, const void *put)
+static herr_t transfer(hid_t dataset, tsi_h5_type type, const tsi_h5_block *block, void *get,
+                       const void *put)
 {
   hsize_t start[TSI_H5_RANK], count[TSI_H5_RANK];
   sizes(block->start, start);
@@ -284,8 +274,8 @@ static herr_t transfer(tsi_h5 *file, hid_t dataset, tsi_h5_type type, const tsi_
   const hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(block->rank, count, NULL);
   herr_t bad = space < 0 || memory < 0 ? -1 : 0;
   if (!bad) bad = H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
-  if (!bad && put) bad = H5Dwrite(dataset, native(type), memory, space, file->transfer, put);
-  if (!bad && get) bad = H5Dread(dataset, native(type), memory, space, file->transfer, get);
+  if (!bad && put) bad = H5Dwrite(dataset, native(type), memory, space, H5P_DEFAULT, put);
+  if (!bad && get) bad = H5Dread(dataset, native(type), memory, space, H5P_DEFAULT, get);
   if (space >= 0) H5Sclose(space);
   if (memory >= 0) H5Sclose(memory);
   return bad;
@@ -310,7 +300,7 @@ int tsi_h5_put(tsi_h5 *file, const char *path, tsi_h5_type type, const tsi_h5_bl
   hsize_t dim[TSI_H5_RANK];
   sizes(block->dim, dim);
   TS_TRY(create_dataset(file, path, type, block->rank, dim, NULL, dataset_list(), &id));
-  const herr_t bad = transfer(file, id, type, block, NULL, data);
+  const herr_t bad = data ? transfer(id, type, block, NULL, data) : 0;
   int status = bad < 0 ? fail(file->path, path, "write it") : 0;
   H5Dclose(id);
   return status;
@@ -359,18 +349,20 @@ int tsi_h5_append(tsi_h5 *file, const char *path, tsi_h5_type type, int64_t row,
   const hid_t id = open_dataset(file, path);
   if (id < 0) return fail(file->path, path, "open it");
   herr_t bad = set_rows(id, row + 1);
-  if (bad >= 0) bad = transfer(file, id, type, &at, NULL, data);
-  if (bad >= 0 && !file->parallel) bad = H5Dflush(id);
+  if (bad >= 0) bad = transfer(id, type, &at, NULL, data);
+  if (bad >= 0) bad = H5Dflush(id);
   const int status = bad < 0 ? fail(file->path, path, "append to it") : 0;
   H5Dclose(id);
   return status;
 }
 
-int tsi_h5_cut(tsi_h5 *file, const char *path, int64_t rows)
+int tsi_h5_resize(tsi_h5 *file, const char *path, int64_t rows, bool now)
 {
   const hid_t id = open_dataset(file, path);
   if (id < 0) return fail(file->path, path, "open it");
-  const int status = set_rows(id, rows) < 0 ? fail(file->path, path, "cut it") : 0;
+  herr_t bad = set_rows(id, rows);
+  if (bad >= 0 && now) bad = H5Dflush(id);
+  const int status = bad < 0 ? fail(file->path, path, "resize it") : 0;
   H5Dclose(id);
   return status;
 }
@@ -396,7 +388,7 @@ int tsi_h5_get(tsi_h5 *file, const char *path, tsi_h5_type type, const tsi_h5_bl
   const hid_t id = open_dataset(file, path);
   if (id < 0) return fail(file->path, path, "open it");
   const int status =
-      transfer(file, id, type, block, data, NULL) < 0 ? fail(file->path, path, "read it") : 0;
+      transfer(id, type, block, data, NULL) < 0 ? fail(file->path, path, "read it") : 0;
   H5Dclose(id);
   return status;
 }
@@ -426,13 +418,14 @@ static int chunk_shape(tsi_h5 *file, const char *path, hid_t id, hsize_t chunk[T
   return rank < 1 ? fail(file->path, path, "read its chunks") : 0;
 }
 
-int tsi_h5_depth(tsi_h5 *file, const char *path, int64_t *depth)
+int tsi_h5_chunk(tsi_h5 *file, const char *path, int64_t *depth, int64_t *width)
 {
   hsize_t chunk[TSI_H5_RANK];
   const hid_t id = open_dataset(file, path);
   if (id < 0) return fail(file->path, path, "open it");
   const int status = chunk_shape(file, path, id, chunk);
   *depth = (int64_t)chunk[0];
+  *width = (int64_t)chunk[1];
   H5Dclose(id);
   return status;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The only door to HDF5.  Objects are named by path; types and shapes are those that trajectories
- * and checkpoints need.  On one rank the file is opened as usual, on several through MPI-IO, and
- * then every call is collective.  HDF5 is not thread-safe: one thread at a time.
+ * and checkpoints need.  One rank has a file open; where raw data lie is known (tsi_h5_spans), and
+ * other ranks write theirs there without HDF5.  HDF5 is not thread-safe: one thread at a time.
  *
  * Datasets either have a fixed size (written once) or grow along their first dimension by one row
  * at a time.  A growing dataset keeps several rows in one chunk, and HDF5's own cache of chunks is
@@ -12,8 +12,6 @@
  * All functions return 0, TS_ERR_HDF5 with HDF5's own reason, or TS_ERR_MEMORY. */
 #ifndef TS_H5_H
 #define TS_H5_H
-
-#include <mpi.h>
 
 #include "md/h5_type.h"
 #include "runtime/types.h"
@@ -31,7 +29,7 @@ typedef struct tsi_h5_span {
 typedef struct tsi_h5_block {
   int rank;
   int64_t dim[TSI_H5_RANK];   /* of the whole dataset (growing ones: dim[0] is ignored) */
-  int64_t start[TSI_H5_RANK]; /* of the part that this rank gives or takes */
+  int64_t start[TSI_H5_RANK]; /* of the part that is given or taken */
   int64_t count[TSI_H5_RANK];
 } tsi_h5_block;
 
@@ -39,12 +37,12 @@ typedef struct tsi_h5_block {
 tsi_h5_block tsi_h5_whole(int rank, int64_t dim0, int64_t dim1, int64_t dim2);
 
 /** Create a file, replacing an old one; `user_block` bytes in front are left to the caller (0, or a
- * power of two from 512).  Collective on comm.
+ * power of two from 512).
  * \param [out] out  Owned by the caller: tsi_h5_close(); NULL on failure. */
-int tsi_h5_create(const char *path, MPI_Comm comm, int64_t user_block, tsi_h5 **out);
+int tsi_h5_create(const char *path, int64_t user_block, tsi_h5 **out);
 
-/** Open a file for reading and writing; other programs may read it meanwhile.  Collective. */
-int tsi_h5_open(const char *path, MPI_Comm comm, tsi_h5 **out);
+/** Open a file for reading and writing; other programs may read it meanwhile. */
+int tsi_h5_open(const char *path, tsi_h5 **out);
 
 /** Hand everything to the operating system. */
 int tsi_h5_flush(tsi_h5 *file);
@@ -69,7 +67,7 @@ int tsi_h5_put_texts(tsi_h5 *file, const char *path, const char *name, int count
 int tsi_h5_put_ints(tsi_h5 *file, const char *path, const char *name, int count,
                     const int32_t *values);
 
-/** Create a dataset of fixed size and write this rank's block of it. */
+/** Create a dataset of fixed size and write a block of it; NULL: nothing yet. */
 int tsi_h5_put(tsi_h5 *file, const char *path, tsi_h5_type type, const tsi_h5_block *block,
                const void *data);
 
@@ -78,21 +76,21 @@ int tsi_h5_grow(tsi_h5 *file, const char *path, tsi_h5_type type, const tsi_h5_b
                 int64_t depth);
 
 /** Write row `row` of a growing dataset, the first one behind its end; block->start[0] and count[0]
- * are ignored.  The operating system has the row when this returns; on several ranks, where every
- * flush waits for the disk, only after tsi_h5_flush(). */
+ * are ignored.  The operating system has the row when this returns. */
 int tsi_h5_append(tsi_h5 *file, const char *path, tsi_h5_type type, int64_t row,
                   const tsi_h5_block *block, const void *data);
 
-/** Cut a growing dataset to its first `rows` rows. */
-int tsi_h5_cut(tsi_h5 *file, const char *path, int64_t rows);
+/** Set the number of rows of a growing dataset: cut it, or make room, the contents of which are
+ * open.  `now`: the operating system knows it when this returns, not only after a flush. */
+int tsi_h5_resize(tsi_h5 *file, const char *path, int64_t rows, bool now);
 
 /** Shape of a dataset; block->start is 0 and count is dim. */
 int tsi_h5_shape(tsi_h5 *file, const char *path, tsi_h5_block *out);
 
-/** Rows in a chunk of a growing dataset. */
-int tsi_h5_depth(tsi_h5 *file, const char *path, int64_t *depth);
+/** Rows in a chunk of a growing dataset, and how many values of its second dimension. */
+int tsi_h5_chunk(tsi_h5 *file, const char *path, int64_t *depth, int64_t *width);
 
-/** Read this rank's block (start, count) of a dataset, converted to `type`. */
+/** Read a block (start, count) of a dataset, converted to `type`. */
 int tsi_h5_get(tsi_h5 *file, const char *path, tsi_h5_type type, const tsi_h5_block *block,
                void *data);
 

@@ -2,6 +2,7 @@
 libtessera_la_SOURCES += md/check.c
 libtessera_la_SOURCES += md/checkpoint.c
 libtessera_la_SOURCES += md/checkpoint.h
+libtessera_la_SOURCES += md/checkpoint_atoms.c
 libtessera_la_SOURCES += md/checkpoint_impl.h
 libtessera_la_SOURCES += md/checkpoint_read.c
 libtessera_la_SOURCES += md/checkpoint_write.c
@@ -15,6 +16,8 @@ libtessera_la_SOURCES += md/h5_type.h
 libtessera_la_SOURCES += md/h5_undo.c
 libtessera_la_SOURCES += md/h5_undo.h
 libtessera_la_SOURCES += md/h5md.c
+libtessera_la_SOURCES += md/h5md_impl.h
+libtessera_la_SOURCES += md/h5md_layout.c
 libtessera_la_SOURCES += md/info.c
 libtessera_la_SOURCES += md/integrate.c
 libtessera_la_SOURCES += md/integrate.h
@@ -60,6 +63,8 @@ libtessera_la_SOURCES += md/xyz.c
 libtessera_la_SOURCES += md/xyz.h
 libtessera_la_SOURCES += md/xyz_header.c
 libtessera_la_SOURCES += md/xyz_header.h
+libtessera_la_SOURCES += md/xyz_impl.h
+libtessera_la_SOURCES += md/xyz_slices.c
 libtessera_la_SOURCES += md/xyz_write.c
 
 # where `tessera model convert` finds its script

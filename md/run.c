@@ -60,6 +60,7 @@ static int start_world(tsi_run *run)
 {
   TS_TRY(ts_world_create(&run->world));
   ts_log_set_rank(ts_world_rank(run->world));
+  TS_TRY(ts_ranks_of(ts_world_comm(run->world), &run->ranks));
   if (ts_world_size(run->world) == 1) return 0;
   return tsi_fail(TS_ERR_UNSUPPORTED,
                   "%d ranks were started; this version runs on one (mpirun -n 1)",
@@ -186,7 +187,7 @@ static int start(tsi_run *run, bool resume)
     TS_TRY(tsi_run_load(run));
   } else {
     if (resume) ts_log(TS_LOG_INFO, "resume     no checkpoint yet: starting from step 0");
-    TS_TRY(ts_xyz_read(structure, &run->system));
+    TS_TRY(ts_xyz_read(&run->ranks, structure, &run->system));
   }
   tsi_setup_log_system(job->structure, run->system);
   if (job->task == TS_TASK_MD && !run->resume) TS_TRY(new_velocities(run));

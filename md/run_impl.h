@@ -5,6 +5,7 @@
 #ifndef TS_RUN_IMPL_H
 #define TS_RUN_IMPL_H
 
+#include "comm/peers.h"
 #include "comm/world.h"
 #include "md/checkpoint.h"
 #include "md/job.h"
@@ -17,6 +18,7 @@
 typedef struct tsi_run {
   const ts_job *job;
   ts_world *world;
+  ts_ranks ranks; /**< of the world */
   ts_engine *engine;
   ts_system *system;
   ts_model *model;
@@ -59,7 +61,7 @@ int tsi_run_write_energy(tsi_run *run);
 /** Phase table and summary.json; status as in ts_report_summary_begin. */
 int tsi_run_finish_output(tsi_run *run, const char *status);
 
-/** Is there a checkpoint to resume from? */
+/** Is there a checkpoint to resume from?  Collective. */
 bool tsi_run_has_checkpoint(const tsi_run *run);
 
 /** Write a checkpoint of the present step (what it counts on is forced to the disk first). */

@@ -75,7 +75,7 @@ static int open_trajectory(tsi_run *run)
   params.velocities = job->output.trajectory.velocities;
   params.forces = job->output.trajectory.forces || job->task == TS_TASK_ENERGY;
   params.resume = run->resume ? run->first_step : -1;
-  return ts_trajectory_open(ts_world_comm(run->world), &params, run->system, &run->trajectory);
+  return ts_trajectory_open(&run->ranks, &params, run->system, &run->trajectory);
 }
 
 int tsi_run_open_output(tsi_run *run)

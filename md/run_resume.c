@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "comm/share.h"
 #include "md/run_impl.h"
 #include "runtime/error.h"
 #include "runtime/log.h"
@@ -18,7 +19,7 @@ static const char *precision_name(const ts_job *job)
   return job->execution.precision == TS_PRECISION_DOUBLE ? "double" : "float";
 }
 
-bool tsi_run_has_checkpoint(const tsi_run *run)
+static bool find_checkpoint(const tsi_run *run)
 {
   char path[TS_JOB_TEXT], older[TS_JOB_TEXT + 8];
   if (ts_job_output(run->job, run->job->output.checkpoint.file, path)) return false;
@@ -26,6 +27,12 @@ bool tsi_run_has_checkpoint(const tsi_run *run)
   const char *dot = strrchr(path, '.'); /* the schema asks for .h5 */
   snprintf(older, sizeof older, "%.*s.1%s", (int)(dot - path), path, dot);
   return !access(older, F_OK);
+}
+
+bool tsi_run_has_checkpoint(const tsi_run *run)
+{
+  bool has = find_checkpoint(run);
+  return !ts_ranks_share(&run->ranks, &has, sizeof has) && has; /* as rank 0 sees it */
 }
 
 static int put_rdf(const tsi_run *run, ts_checkpoint *c)
@@ -66,7 +73,7 @@ int tsi_run_save(tsi_run *run)
   TS_TRY(ts_job_output(run->job, run->job->output.checkpoint.file, path));
   TS_TRY(ts_report_sync(run->report));
   if (run->trajectory) TS_TRY(ts_trajectory_sync(run->trajectory));
-  TS_TRY(ts_checkpoint_create(run->last.step, tsi_run_time(run, run->last.step), &c));
+  TS_TRY(ts_checkpoint_create(&run->ranks, run->last.step, tsi_run_time(run, run->last.step), &c));
   status = fill(run, c);
   if (!status) status = ts_checkpoint_write(c, path, (int)run->job->output.checkpoint.keep);
   ts_checkpoint_destroy(&c);
@@ -93,7 +100,7 @@ int tsi_run_load(tsi_run *run)
   char path[TS_JOB_TEXT];
   const ts_job *job = run->job;
   TS_TRY(ts_job_output(job, job->output.checkpoint.file, path));
-  TS_TRY(ts_checkpoint_read(path, &run->resume));
+  TS_TRY(ts_checkpoint_read(&run->ranks, path, &run->resume));
   const ts_checkpoint *c = run->resume;
   TS_TRY(ts_checkpoint_expect_text(c, "model", run->model_digest,
                                    "to go on with another model, start a new run"));
@@ -112,17 +119,6 @@ int tsi_run_load(tsi_run *run)
   TS_TRY(ts_checkpoint_get_atoms_double(c, run->system, "build_position", 3, run->system->x[0]));
   ts_log(TS_LOG_INFO, "resume     %s, step %lld", ts_checkpoint_path(c),
          (long long)run->first_step);
-  return 0;
-}
-
-/* The positions of the checkpoint, in the order that the step has given the atoms. */
-static int get_positions(tsi_run *run)
-{
-  ts_system *stored, *system = run->system;
-  TS_TRY(ts_checkpoint_get_system(run->resume, &stored));
-  for (ts_lidx i = 0; i < system->n; i++)
-    memcpy(system->x[i], stored->x[system->gid[i]], sizeof system->x[i]);
-  ts_system_destroy(&stored);
   return 0;
 }
 
@@ -148,7 +144,7 @@ int tsi_run_load_rest(tsi_run *run)
   int64_t age[2];
   TS_TRY(ts_checkpoint_get_int64(run->resume, "age", 2, age));
   ts_step_ages_set(run->step, (ts_step_ages){age[0], age[1]});
-  TS_TRY(get_positions(run));
+  TS_TRY(ts_checkpoint_get_atoms_double(run->resume, run->system, "x", 3, run->system->x[0]));
   if (run->rdf && ts_checkpoint_has(run->resume, "rdf")) TS_TRY(get_rdf(run));
   ts_checkpoint_destroy(&run->resume);
   return 0;

@@ -2,7 +2,9 @@
  *
  * A trajectory: frames written while the run goes on.  The kind of file follows from its name: .xyz
  * or .extxyz is extended XYZ, anything else (.h5, .h5md) is H5MD 1.1.  Frames list the atoms in the
- * order of the structure file whatever the order in memory, and their steps strictly increase.
+ * order of the structure file whatever the order in memory and the rank that has them, and their
+ * steps strictly increase.  Each rank writes the rows of one block of ids (comm/blocks.h); the file
+ * has the same bytes for any number of ranks.
  *
  * After a kill at any moment the file holds every frame whose ts_trajectory_write() returned, once
  * it has been opened for a resume; what it holds before that, and after a power failure, is in
@@ -11,9 +13,9 @@
 #ifndef TS_TRAJECTORY_H
 #define TS_TRAJECTORY_H
 
-#include <mpi.h>
-
 #include "md/system.h"
+
+struct ts_ranks; /* comm/peers.h */
 
 /** Values of one frame besides the atoms; NaN: not known, not written. */
 typedef struct ts_frame_values {
@@ -45,27 +47,29 @@ typedef struct ts_trajectory ts_trajectory;
 void ts_trajectory_params_init(ts_trajectory_params *params);
 
 /** Create the file (an old one of that name is replaced), or open it to go on.  A resume without
- * the file starts afresh, with a line in the log.  Collective on comm.
+ * the file starts afresh, with a line in the log.  Collective; so are the others, and they fail on
+ * all ranks if they fail on one.
+ * \param [in]  ranks   Copied; its comm and traffic are borrowed.  All write into one file.
  * \param [in]  system  Atoms of the run: number, elements and masses are written or compared.
  * \param [out] out     Owned by the caller: ts_trajectory_close(); NULL on failure.
- * \return 0; TS_ERR_INPUT (the file is not this run's or is damaged); TS_ERR_UNSUPPORTED (XYZ on
- *         several ranks); TS_ERR_IO; TS_ERR_HDF5; TS_ERR_MEMORY. */
-int ts_trajectory_open(MPI_Comm comm, const ts_trajectory_params *params, const ts_system *system,
-                       ts_trajectory **out);
+ * \return 0; TS_ERR_INPUT (the file is not this run's or is damaged); TS_ERR_IO; TS_ERR_HDF5;
+ *         TS_ERR_MPI; TS_ERR_MEMORY. */
+int ts_trajectory_open(const struct ts_ranks *ranks, const ts_trajectory_params *params,
+                       const ts_system *system, ts_trajectory **out);
 
-/** Append one frame; the operating system has it when this returns.  Collective.  On several ranks
- * each gives the atoms of one block of ids, the ids of lower ranks below those of higher ones.
- * \return 0; TS_ERR_ARG if the step is not above the last one; TS_ERR_IO; TS_ERR_HDF5. */
+/** Append one frame; the operating system has it when this returns.  The values are rank 0's.
+ * \return 0; TS_ERR_ARG if the step is not above the last one; TS_ERR_SIMULATION (an atom is lost,
+ *         or cannot be wrapped); TS_ERR_IO; TS_ERR_HDF5; TS_ERR_MPI; TS_ERR_MEMORY. */
 int ts_trajectory_write(ts_trajectory *trajectory, const ts_frame *frame);
 
-/** Force everything written so far to the disk (before a checkpoint).  Collective. */
+/** Force everything written so far to the disk (before a checkpoint). */
 int ts_trajectory_sync(ts_trajectory *trajectory);
 
 /** Step of the last frame in the file, or -1. */
 int64_t ts_trajectory_last_step(const ts_trajectory *trajectory);
 
 /** Finish the file.  Accepts NULL, sets *trajectory to NULL; the memory is gone even on failure.
- * Collective.  \return 0, TS_ERR_IO or TS_ERR_HDF5. */
+ * \return 0, TS_ERR_IO or TS_ERR_HDF5. */
 int ts_trajectory_close(ts_trajectory **trajectory);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * One pass over the lines of the first frame.  Memory follows the size of the file, never a number
- * that the file claims. */
-#include "md/xyz.h"
+ * One pass over the lines of the first frame, or of a part of it.  Memory follows the size of the
+ * file, never a number that the file claims. */
+#include "md/xyz_impl.h"
 
 #include "md/ts_units.h"
-#include "md/xyz_header.h"
 #include "runtime/error.h"
 #include "runtime/log.h"
 #include "runtime/number.h"
@@ -16,19 +15,11 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* Farther out is a mistake: squares of distances must stay exact enough to compare. */
 #define FARTHEST 1e8 /* [Å] */
 
-typedef struct reader {
-  FILE *stream;
-  const char *origin;
-  int64_t size, used; /* bytes of the file, and of the lines so far */
-  int64_t number;     /* of the line, from 1 */
-  char *line;         /* without its end; owned */
-  size_t room;
-} reader;
+typedef tsi_xyz_reader reader;
 
 typedef struct token {
   const char *at;
@@ -103,7 +94,7 @@ static bool is_count(const char *line, int64_t *count)
          !next_token(&line, &second);
 }
 
-static int read_count(reader *r, ts_lidx *natoms)
+int tsi_xyz_read_count(reader *r, ts_gidx *natoms)
 {
   int64_t count = 0;
   TS_TRY(expect_line(r, "the number of atoms"));
@@ -115,11 +106,11 @@ static int read_count(reader *r, ts_lidx *natoms)
   if (count > most || count > INT32_MAX)
     return fail(r, "%ld atoms, but the file has room for at most %ld", (long)count,
                 (long)(most < INT32_MAX ? most : INT32_MAX));
-  *natoms = (ts_lidx)count;
+  *natoms = count;
   return 0;
 }
 
-static int read_header(reader *r, tsi_xyz_header *header, ts_system *s)
+static int use_header(reader *r, tsi_xyz_header *header, ts_system *s)
 {
   if (tsi_xyz_header_parse(r->line, header)) return fail_again(r);
   if (header->first[TSI_XYZ_VELOCITY] >= 0) {
@@ -227,7 +218,7 @@ static int read_row(reader *r, const tsi_xyz_header *h, ts_system *s, ts_lidx i)
 {
   char what[64];
   values row;
-  snprintf(what, sizeof what, "atom %ld of %ld", (long)i + 1, (long)s->n);
+  snprintf(what, sizeof what, "atom %ld of %ld", (long)s->gid[i] + 1, (long)s->natoms);
   TS_TRY(expect_line(r, what));
   TS_TRY(split_row(r, h, &row));
   TS_TRY(read_elements(r, row.column[TSI_XYZ_SPECIES], row.column[TSI_XYZ_NUMBER], &s->z[i]));
@@ -241,11 +232,38 @@ static int read_row(reader *r, const tsi_xyz_header *h, ts_system *s, ts_lidx i)
   return read_motion(r, h, &row, s, i);
 }
 
+int tsi_xyz_read_header(reader *r, ts_gidx natoms, ts_gidx first, ts_lidx n, tsi_xyz_header *header,
+                        ts_system **out)
+{
+  ts_system *s = NULL;
+  *out = NULL;
+  TS_TRY(expect_line(r, "the line with Lattice and Properties"));
+  TS_TRY(ts_system_create(natoms, n, &s));
+  snprintf(s->title, sizeof s->title, "%s", r->line);
+  const int status = use_header(r, header, s);
+  if (status) {
+    ts_system_destroy(&s);
+    return status;
+  }
+  for (ts_lidx i = 0; i < n; ++i)
+    s->gid[i] = first + i;
+  *out = s;
+  return 0;
+}
+
+int tsi_xyz_read_rows(reader *r, const tsi_xyz_header *header, ts_system *s)
+{
+  for (ts_lidx i = 0; i < s->n; ++i)
+    TS_TRY(read_row(r, header, s, i));
+  return 0;
+}
+
 /* Nothing, or something that begins like another frame. */
-static int check_rest(reader *r)
+int tsi_xyz_read_rest(reader *r, int64_t *next)
 {
   bool more = true;
   int64_t count;
+  *next = 0;
   do {
     TS_TRY(next_line(r, &more));
   } while (more && !r->line[strspn(r->line, " \t")]);
@@ -253,29 +271,30 @@ static int check_rest(reader *r)
   if (!is_count(r->line, &count) || count < 1)
     return fail(r, "'%.40s' behind the last atom; expected the end, or the next frame's number",
                 r->line);
-  ts_log(TS_LOG_INFO, "%s: more frames from line %ld on; the first one is used", r->origin,
-         (long)r->number);
+  *next = r->number;
   return 0;
+}
+
+void tsi_xyz_log_rest(const char *origin, int64_t next)
+{
+  if (next)
+    ts_log(TS_LOG_INFO, "%s: more frames from line %ld on; the first one is used", origin,
+           (long)next);
 }
 
 static int read_frame(reader *r, ts_system **out)
 {
   tsi_xyz_header header;
-  ts_lidx natoms = 0;
-  ts_system *s = NULL;
-  TS_TRY(read_count(r, &natoms));
-  TS_TRY(expect_line(r, "the line with Lattice and Properties"));
-  int status;
-  TS_TRY_GOTO(status, ts_system_create(natoms, natoms, &s), fail);
-  snprintf(s->title, sizeof s->title, "%s", r->line);
-  TS_TRY_GOTO(status, read_header(r, &header, s), fail);
-  for (ts_lidx i = 0; i < natoms; ++i)
-    TS_TRY_GOTO(status, read_row(r, &header, s, i), fail);
-  TS_TRY_GOTO(status, check_rest(r), fail);
-  *out = s;
-  return 0;
-fail:
-  ts_system_destroy(&s);
+  ts_gidx natoms;
+  int64_t next;
+  TS_TRY(tsi_xyz_read_count(r, &natoms));
+  TS_TRY(tsi_xyz_read_header(r, natoms, 0, (ts_lidx)natoms, &header, out));
+  int status = tsi_xyz_read_rows(r, &header, *out);
+  if (!status) status = tsi_xyz_read_rest(r, &next);
+  if (status)
+    ts_system_destroy(out);
+  else
+    tsi_xyz_log_rest(r->origin, next);
   return status;
 }
 
@@ -285,24 +304,5 @@ int tsi_xyz_read_stream(FILE *stream, int64_t size, const char *origin, ts_syste
   *out = NULL;
   const int status = read_frame(&r, out);
   free(r.line);
-  return status;
-}
-
-int ts_xyz_read(const char *path, ts_system **out)
-{
-  *out = NULL;
-  struct stat info;
-  FILE *stream = fopen(path, "rb");
-  if (!stream || fstat(fileno(stream), &info)) {
-    const int reason = errno;
-    if (stream) fclose(stream);
-    return tsi_fail(TS_ERR_INPUT, "%s: cannot be opened: %s", path, strerror(reason));
-  }
-  int status;
-  if (S_ISREG(info.st_mode))
-    status = tsi_xyz_read_stream(stream, info.st_size, path, out);
-  else
-    status = tsi_fail(TS_ERR_INPUT, "%s: not a regular file", path);
-  fclose(stream);
   return status;
 }

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Extended XYZ trajectories.  A frame is put together in memory and handed over in one write, so
- * that a kill rarely cuts one; a resume drops a cut frame together with the later ones.  Numbers
+ * Extended XYZ trajectories.  Each rank puts its part of a frame together in memory and hands it
+ * over in one write, behind those of the lower ranks; a kill rarely cuts a frame or leaves a hole
+ * in one, and a resume drops such a frame together with the later ones.  Numbers
  * have as many digits as their bits need.  Positions are unwrapped, because the format has no place
  * for image counts; a reader that wants them in the cell can wrap them. */
+#include "comm/share.h"
+#include "comm/sparse.h"
+#include "comm/world.h"
 #include "md/trajectory_impl.h"
 #include "md/xyz_header.h"
 #include "runtime/error.h"
@@ -21,6 +25,7 @@
 typedef struct xyz {
   ts_trajectory base;
   int fd;
+  int64_t end; /* of the file */
 } xyz;
 
 /* ---- writing ---- */
@@ -105,64 +110,87 @@ static void put_atoms(FILE *out, const xyz *t, const ts_cell *cell)
       x[k] += rows->x[i][k];
     fputs(ts_element_symbol(rows->z[i]), out);
     put_vector(out, x);
-    fprintf(out, " %ld", (long)i + 1);
+    fprintf(out, " %ld", (long)(rows->first + i + 1));
     if (rows->v) put_vector(out, rows->v[i]);
     if (rows->f) put_vector(out, rows->f[i]);
     fputc('\n', out);
   }
 }
 
-static int write_all(const xyz *t, const char *data, size_t size)
+/* This rank's part of a frame, from malloc. */
+static int compose(const xyz *t, const ts_frame *frame, char **text, size_t *size)
 {
-  while (size > 0) {
-    const ssize_t put = write(t->fd, data, size);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0)
-      return tsi_fail(TS_ERR_IO, "%s: cannot write a frame: %s", t->base.path, strerror(errno));
-    data += put;
-    size -= (size_t)put;
+  FILE *out = open_memstream(text, size);
+  if (!out) return tsi_fail(TS_ERR_MEMORY, "%s: no memory for a frame", t->base.path);
+  if (t->base.ranks.first == 0) {
+    fprintf(out, "%ld\n", (long)t->base.natoms);
+    put_header(out, t, frame);
   }
+  put_atoms(out, t, &frame->system->cell);
+  if (ferror(out) | fclose(out))
+    return tsi_fail(TS_ERR_MEMORY, "%s: no memory for a frame", t->base.path);
+  return 0;
+}
+
+/* Bytes of the lower ranks, and of all.  Collective. */
+static int find_place(const ts_ranks *ranks, int64_t size, int64_t *before, int64_t *total)
+{
+  *before = 0;
+  *total = size;
+  if (ranks->size == 1) return 0;
+  TS_TRY_MPI(MPI_Exscan(&size, before, 1, MPI_INT64_T, MPI_SUM, ranks->comm));
+  TS_TRY_MPI(MPI_Allreduce(&size, total, 1, MPI_INT64_T, MPI_SUM, ranks->comm));
+  if (ranks->first == 0) *before = 0; /* which MPI leaves undefined */
   return 0;
 }
 
 static int write_frame(ts_trajectory *trajectory, const ts_frame *frame)
 {
-  const xyz *t = (const xyz *)trajectory;
+  xyz *t = (xyz *)trajectory;
+  const ts_ranks *ranks = &trajectory->ranks;
   char *text = NULL;
   size_t size = 0;
-  FILE *out = open_memstream(&text, &size);
-  if (!out) return tsi_fail(TS_ERR_MEMORY, "%s: no memory for a frame", trajectory->path);
-  fprintf(out, "%ld\n", (long)trajectory->natoms);
-  put_header(out, t, frame);
-  put_atoms(out, t, &frame->system->cell);
-  int status = 0;
-  if (ferror(out) | fclose(out))
-    status = tsi_fail(TS_ERR_MEMORY, "%s: no memory for a frame", trajectory->path);
-  else
-    status = write_all(t, text, size);
+  int64_t before, total;
+  int status = tsi_ranks_agree(ranks, compose(t, frame, &text, &size));
+  if (!status) status = find_place(ranks, (int64_t)size, &before, &total);
+  if (!status) {
+    status = tsi_file_write(trajectory->path, t->fd, text, size, t->end + before);
+    status = tsi_ranks_agree(ranks, status);
+  }
+  if (!status) t->end += total;
   free(text);
   return status;
 }
 
+static int sync_own(const xyz *t)
+{
+  if (fsync(t->fd) && errno != EINVAL)
+    return tsi_fail(TS_ERR_IO, "%s: cannot reach the disk: %s", t->base.path, strerror(errno));
+  return 0;
+}
+
 static int sync_file(ts_trajectory *trajectory)
 {
-  const xyz *t = (const xyz *)trajectory;
-  if (fsync(t->fd) && errno != EINVAL)
-    return tsi_fail(TS_ERR_IO, "%s: cannot reach the disk: %s", trajectory->path, strerror(errno));
-  return 0;
+  return tsi_ranks_agree(&trajectory->ranks, sync_own((const xyz *)trajectory));
+}
+
+/* Not collective: the part of this rank. */
+static int close_own(xyz *t)
+{
+  int status = 0;
+  if (t->fd >= 0) {
+    status = sync_own(t);
+    if (close(t->fd) && !status)
+      status = tsi_fail(TS_ERR_IO, "%s: cannot be closed: %s", t->base.path, strerror(errno));
+  }
+  tsi_trajectory_end(&t->base);
+  return status;
 }
 
 static int close_file(ts_trajectory *trajectory)
 {
-  xyz *t = (xyz *)trajectory;
-  int status = 0;
-  if (t->fd >= 0) {
-    status = sync_file(trajectory);
-    if (close(t->fd) && !status)
-      status = tsi_fail(TS_ERR_IO, "%s: cannot be closed: %s", trajectory->path, strerror(errno));
-  }
-  tsi_trajectory_end(trajectory);
-  return status;
+  const ts_ranks ranks = trajectory->ranks;
+  return tsi_ranks_agree(&ranks, close_own((xyz *)trajectory));
 }
 
 static const tsi_trajectory_ops ops = {write_frame, sync_file, close_file};
@@ -176,11 +204,13 @@ typedef struct scanner {
   int64_t number; /* of the line, from 1 */
 } scanner;
 
-/* The next whole line; false when there is none (a line without an end has been cut). */
+/* The next whole line; false when there is none: a line without an end has been cut, NUL bytes are
+ * a hole where another rank's part is missing. */
 static bool next_line(scanner *s)
 {
   const ssize_t length = getline(&s->line, &s->room, s->stream);
-  if (length < 1 || s->line[length - 1] != '\n') return false;
+  if (length < 1 || s->line[length - 1] != '\n' || memchr(s->line, '\0', (size_t)length))
+    return false;
   s->line[length - 1] = '\0';
   ++s->number;
   return true;
@@ -224,46 +254,70 @@ static int find_end(scanner *s, xyz *t, int64_t resume, int64_t *end)
   }
 }
 
-static int go_on(xyz *t, int64_t resume)
+/* Rank 0: what stays of the old file. */
+static int cut(xyz *t, int64_t resume)
 {
   scanner s = {.stream = fopen(t->base.path, "rbe")};
-  int64_t end = 0;
   if (!s.stream)
     return tsi_fail(TS_ERR_IO, "%s: cannot be opened: %s", t->base.path, strerror(errno));
-  const int status = find_end(&s, t, resume, &end);
+  const int status = find_end(&s, t, resume, &t->end);
   free(s.line);
   fclose(s.stream);
   if (status) return status;
-  t->fd = open(t->base.path, O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (t->fd < 0 || ftruncate(t->fd, end))
+  if (truncate(t->base.path, t->end))
     return tsi_fail(TS_ERR_IO, "%s: cannot be continued: %s", t->base.path, strerror(errno));
   return 0;
 }
 
-int tsi_xyz_open(MPI_Comm comm, const ts_trajectory_params *params, const ts_system *system,
+/* Rank 0: an empty file. */
+static int create(const xyz *t)
+{
+  const int fd = open(t->base.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0)
+    return tsi_fail(TS_ERR_IO, "%s: cannot be created: %s", t->base.path, strerror(errno));
+  close(fd);
+  return 0;
+}
+
+static int open_own(xyz *t)
+{
+  t->fd = open(t->base.path, O_WRONLY | O_CLOEXEC);
+  if (t->fd < 0)
+    return tsi_fail(TS_ERR_IO, "%s: cannot be opened: %s", t->base.path, strerror(errno));
+  return 0;
+}
+
+static int open_file(xyz *t, const ts_trajectory_params *params)
+{
+  const ts_ranks *ranks = &t->base.ranks;
+  bool resumes;
+  int status = 0;
+  TS_TRY(tsi_trajectory_resumes(&t->base, params, &resumes));
+  if (ranks->first == 0) status = resumes ? cut(t, params->resume) : create(t);
+  TS_TRY(tsi_ranks_agree(ranks, status));
+  TS_TRY(ts_ranks_share(ranks, &t->end, sizeof t->end));
+  TS_TRY(ts_ranks_share(ranks, &t->base.last_step, sizeof t->base.last_step));
+  return tsi_ranks_agree(ranks, open_own(t));
+}
+
+int tsi_xyz_open(const ts_ranks *ranks, const ts_trajectory_params *params, const ts_system *system,
                  ts_trajectory **out)
 {
   *out = NULL;
   xyz *t = calloc(1, sizeof *t);
-  if (!t) return tsi_fail(TS_ERR_MEMORY, "%s: no memory to open it", params->path);
-  t->fd = -1;
-  t->base.ops = &ops;
-  int status = tsi_trajectory_begin(&t->base, comm, params, system);
-  if (!status && t->base.ranks > 1)
-    status = tsi_fail(TS_ERR_UNSUPPORTED, "%s: XYZ is written by one rank; name an .h5 file",
-                      params->path);
-  if (!status && tsi_trajectory_resumes(&t->base, params)) {
-    status = go_on(t, params->resume);
-  } else if (!status) {
-    t->fd = open(params->path, O_WRONLY | O_APPEND | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (t->fd < 0)
-      status = tsi_fail(TS_ERR_IO, "%s: cannot be created: %s", params->path, strerror(errno));
+  int status = t ? 0 : tsi_fail(TS_ERR_MEMORY, "%s: no memory to open it", params->path);
+  if (t) {
+    t->fd = -1;
+    t->base.ops = &ops;
   }
-  if (status) {
-    if (t->fd >= 0) close(t->fd);
-    tsi_trajectory_end(&t->base);
-    return status;
+  status = tsi_ranks_agree(ranks, status);
+  if (!status) status = tsi_trajectory_begin(&t->base, ranks, params, system);
+  if (!status) status = open_file(t, params);
+  if (!status) {
+    *out = &t->base;
+    return 0;
   }
-  *out = &t->base;
-  return 0;
+  if (t && t->fd >= 0) close(t->fd);
+  if (t) tsi_trajectory_end(&t->base);
+  return status;
 }

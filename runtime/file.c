@@ -29,6 +29,19 @@ int tsi_file_sync(const char *path)
   return sync_path(path, O_RDONLY);
 }
 
+int tsi_file_write(const char *path, int fd, const void *data, size_t size, int64_t offset)
+{
+  for (const char *at = data; size > 0;) {
+    const ssize_t put = pwrite(fd, at, size, offset);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return tsi_fail(TS_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+    at += put;
+    offset += put;
+    size -= (size_t)put;
+  }
+  return 0;
+}
+
 static int sync_folder_of(const char *path)
 {
   const char *slash = strrchr(path, '/');

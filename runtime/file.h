@@ -5,8 +5,15 @@
 #ifndef TS_FILE_H
 #define TS_FILE_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 /** Force a file's content to the disk.  \return 0 or TS_ERR_IO. */
 int tsi_file_sync(const char *path);
+
+/** Write `size` bytes at `offset` of an open file, which `path` names in messages.
+ * \return 0 or TS_ERR_IO. */
+int tsi_file_write(const char *path, int fd, const void *data, size_t size, int64_t offset);
 
 /** Rename `from` to `to` in the same folder, replacing an old `to`, and force the folder to the
  * disk.  \return 0 or TS_ERR_IO. */

@@ -4,6 +4,7 @@
 #ifndef TS_TESTS_CHECKPOINT_SAMPLE_H
 #define TS_TESTS_CHECKPOINT_SAMPLE_H
 
+#include "comm/peers.h"
 #include "md/checkpoint.h"
 #include "md/ts_units.h"
 
@@ -14,6 +15,8 @@
 #include <unistd.h>
 
 enum { SAMPLE_KINDS = 3 };
+
+static const ts_ranks alone = {.comm = MPI_COMM_NULL, .size = 1, .hosted = 1};
 
 /** n atoms: 0 isolated and at rest, 1 triclinic and moving, 2 a charged slab. */
 static inline ts_system *sample_system(ts_lidx n, int kind)
@@ -48,7 +51,7 @@ static inline ts_checkpoint *sample_checkpoint(const ts_system *s, int64_t step)
   double *flag = malloc((size_t)s->n * sizeof *flag);
   for (ts_lidx i = 0; flag && i < s->n; ++i)
     flag[i] = i;
-  if (!flag || ts_checkpoint_create(step, 0.1 * (double)step, &cp) ||
+  if (!flag || ts_checkpoint_create(&alone, step, 0.1 * (double)step, &cp) ||
       ts_checkpoint_put_system(cp, s) ||
       ts_checkpoint_put_atoms_double(cp, s, "f", 3, &s->x[0][0]) ||
       ts_checkpoint_put_atoms_double(cp, s, "flag", 1, flag) ||

@@ -4,8 +4,10 @@
  * checksum turns away; any other becomes the index (up to a NUL byte) and the data of a file whose
  * seal is in order, so that everything behind the checksum is reached.
  *
- * fuzz-sources: md/checkpoint.c md/checkpoint_read.c md/system.c md/elements.c neighbor/cell.c
+ * fuzz-sources: md/checkpoint.c md/checkpoint_atoms.c md/checkpoint_read.c md/system.c
+ * fuzz-sources: md/elements.c neighbor/cell.c comm/blocks.c comm/share.c comm/sparse.c comm/world.c
  * fuzz-sources: runtime/crc64.c runtime/number.c runtime/memory.c runtime/log.c runtime/error.c
+ * fuzz-needs: mpi
  * fuzz-libs: -lm */
 #include "md/checkpoint_impl.h"
 #include "runtime/crc64.h"
@@ -19,6 +21,8 @@
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const ts_ranks alone = {.comm = MPI_COMM_NULL, .size = 1, .hosted = 1};
 
 enum { BLOCK = 4096 };
 
@@ -78,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   const int fd = memfd_create("checkpoint", 0);
   if (!file || fd < 0 || write(fd, file, bytes) != (ssize_t)bytes) abort();
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-  const int status = ts_checkpoint_read_file(path, &cp);
+  const int status = ts_checkpoint_read_file(&alone, path, &cp);
   if (status != 0 && status != TS_ERR_INPUT) abort();
   if ((status == 0) != (cp != NULL)) abort();
   if (cp) use(cp);

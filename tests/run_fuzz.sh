@@ -5,7 +5,7 @@
 # sanitizers:  tests/run_fuzz.sh [SECONDS [NAME...]]
 #
 # A target NAME is tests/fuzz_NAME.c.  Its comment says what it is built from: lines with
-# "fuzz-sources:" and "fuzz-libs:".  Seeds are the files of tests/data/fuzz/NAME; tests/data/fuzz/
+# "fuzz-sources:", "fuzz-libs:" and, for MPI, "fuzz-needs: mpi".  Seeds are the files of tests/data/fuzz/NAME; tests/data/fuzz/
 # NAME.dict, where it exists, holds words to try.  An input that fails is kept and named.
 seconds=${1:-${TS_FUZZ_SECONDS:-30}}
 [ $# -gt 0 ] && shift
@@ -34,10 +34,12 @@ build() {
   for source in $(declared "$1" fuzz-sources); do
     sources="$sources $top/$source"
   done
+  mpi=
+  [ -z "$(declared "$1" fuzz-needs)" ] || mpi=$(mpicc --showme | sed 's/^[^ ]* //')
   # shellcheck disable=SC2046,SC2086
   "$clang" -std=gnu11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined \
     -fno-sanitize-recover=undefined -I "$top" $(declared "$1" fuzz-flags) \
-    "$top/tests/fuzz_$1.c" $sources $(declared "$1" fuzz-libs) -o "$work/fuzz_$1"
+    "$top/tests/fuzz_$1.c" $sources $(declared "$1" fuzz-libs) $mpi -o "$work/fuzz_$1"
 }
 
 fuzz() {

@@ -30,7 +30,7 @@ static void write_step(const char *path, const ts_system *s, int64_t step, int k
 static int64_t newest(const char *path)
 {
   ts_checkpoint *cp = NULL;
-  if (ts_checkpoint_read(path, &cp)) return -1;
+  if (ts_checkpoint_read(&alone, path, &cp)) return -1;
   const int64_t step = ts_checkpoint_step(cp);
   ts_checkpoint_destroy(&cp);
   return step;
@@ -39,7 +39,7 @@ static int64_t newest(const char *path)
 static void refuse(const char *path)
 {
   ts_checkpoint *cp = NULL;
-  assert_int_equal(ts_checkpoint_read_file(path, &cp), TS_ERR_INPUT);
+  assert_int_equal(ts_checkpoint_read_file(&alone, path, &cp), TS_ERR_INPUT);
   assert_null(cp);
 }
 
@@ -160,7 +160,7 @@ static void test_hostile(void **state)
     reseal(data, size, from, changes[k][1]);
     sample_store(path, data, size);
     ts_checkpoint *cp = NULL;
-    int status = ts_checkpoint_read_file(path, &cp);
+    int status = ts_checkpoint_read_file(&alone, path, &cp);
     if (!status) status = ts_checkpoint_get_system(cp, &back);
     if (status != TS_ERR_INPUT) fail_msg("%s was accepted", changes[k][1]);
     ts_checkpoint_destroy(&cp);

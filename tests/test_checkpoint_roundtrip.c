@@ -45,7 +45,7 @@ static void check_roundtrip(ts_lidx n, int kind)
   assert_int_equal(ts_system_permute(s, order), 0);
   ts_checkpoint *cp = sample_checkpoint(s, 1000), *read = NULL;
   if (ts_checkpoint_write(cp, path, 1)) fail_msg("%s", ts_error_message());
-  if (ts_checkpoint_read(path, &read)) fail_msg("%s", ts_error_message());
+  if (ts_checkpoint_read(&alone, path, &read)) fail_msg("%s", ts_error_message());
   assert_int_equal(ts_checkpoint_step(read), 1000);
   assert_true(ts_checkpoint_time(read) == 0.1 * 1000);
   assert_string_equal(ts_checkpoint_path(read), path);
@@ -94,7 +94,7 @@ static void test_values(void **state)
   assert_int_equal(ts_checkpoint_put_double(cp, "odd", 4, odd), 0);
   assert_int_equal(ts_checkpoint_put_int64(cp, "big", 2, big), 0);
   assert_int_equal(ts_checkpoint_write(cp, path, 1), 0);
-  assert_int_equal(ts_checkpoint_read(path, &read), 0);
+  assert_int_equal(ts_checkpoint_read(&alone, path, &read), 0);
   assert_int_equal(ts_checkpoint_get_double(read, "odd", 4, back), 0);
   assert_memory_equal(back, odd, sizeof odd);
   assert_int_equal(ts_checkpoint_get_int64(read, "big", 2, whole), 0);
@@ -134,7 +134,7 @@ static void test_refused(void **state)
   assert_int_equal(ts_checkpoint_write(cp, "checkpoint.h5", 0), TS_ERR_ARG);
   ts_checkpoint_destroy(&cp);
   s->x[1][2] = INFINITY; /* a broken state is not stored */
-  assert_int_equal(ts_checkpoint_create(1, 0.0, &cp), 0);
+  assert_int_equal(ts_checkpoint_create(&alone, 1, 0.0, &cp), 0);
   assert_int_equal(ts_checkpoint_put_system(cp, s), TS_ERR_SIMULATION);
   assert_non_null(strstr(ts_error_message(), "atom 2"));
   ts_checkpoint_destroy(&cp);

@@ -55,7 +55,7 @@ static ts_trajectory *open_at(const char *path, ts_lidx n, int64_t resume)
   params.velocities = params.forces = true;
   params.resume = resume;
   ts_system *s = state_at(n, 3);
-  if (ts_trajectory_open(MPI_COMM_SELF, &params, s, &t)) fail_msg("%s", ts_error_message());
+  if (ts_trajectory_open(&alone, &params, s, &t)) fail_msg("%s", ts_error_message());
   ts_system_destroy(&s);
   return t;
 }
@@ -65,7 +65,7 @@ static void assert_frames(const char *path, ts_lidx n, int64_t first, int64_t la
 {
   tsi_h5 *file = NULL;
   tsi_h5_block shape;
-  if (tsi_h5_open(path, MPI_COMM_SELF, &file)) fail_msg("%s", ts_error_message());
+  if (tsi_h5_open(path, &file)) fail_msg("%s", ts_error_message());
   assert_int_equal(tsi_h5_shape(file, G "/position/value", &shape), 0);
   assert_int_equal(shape.rank, 3);
   assert_int_equal(shape.dim[0], last - first + 1);
@@ -137,7 +137,7 @@ static void test_fixed(void **state)
   assert_int_equal(write_step(t, ATOMS, 1), 0);
   assert_int_equal(ts_trajectory_close(&t), 0);
   tsi_h5 *file = NULL;
-  assert_int_equal(tsi_h5_open(path, MPI_COMM_SELF, &file), 0);
+  assert_int_equal(tsi_h5_open(path, &file), 0);
   int32_t species[ATOMS];
   int64_t id[ATOMS];
   double edges[9], stress[9];
@@ -185,14 +185,14 @@ static void test_resume(void **state)
   assert_int_equal(ts_trajectory_close(&t), 0);
   ts_trajectory_params params = {.path = path, .velocities = true, .resume = 101};
   ts_system *s = sample_system(ATOMS, 1);
-  assert_int_equal(ts_trajectory_open(MPI_COMM_SELF, &params, s, &t), TS_ERR_INPUT);
+  assert_int_equal(ts_trajectory_open(&alone, &params, s, &t), TS_ERR_INPUT);
   params.forces = true;
   s->z[2] = 9;
-  assert_int_equal(ts_trajectory_open(MPI_COMM_SELF, &params, s, &t), TS_ERR_INPUT);
+  assert_int_equal(ts_trajectory_open(&alone, &params, s, &t), TS_ERR_INPUT);
   assert_non_null(strstr(ts_error_message(), "elements"));
   ts_system_destroy(&s);
   s = sample_system(ATOMS - 1, 1);
-  assert_int_equal(ts_trajectory_open(MPI_COMM_SELF, &params, s, &t), TS_ERR_INPUT);
+  assert_int_equal(ts_trajectory_open(&alone, &params, s, &t), TS_ERR_INPUT);
   assert_null(t);
   ts_system_destroy(&s);
   assert_frames(path, ATOMS, 101, 101);
@@ -236,7 +236,7 @@ static void kill_often(ts_lidx n, int kills)
     tsi_h5 *file = NULL;
     if (access(copy, F_OK) == 0)
       ++changing;
-    else if (tsi_h5_open(path, MPI_COMM_SELF, &file))
+    else if (tsi_h5_open(path, &file))
       fail_msg("after step %ld: %s", (long)last, ts_error_message());
     tsi_h5_close(&file);
     ts_trajectory *t = open_at(path, n, last); /* and whole when it is opened to go on */

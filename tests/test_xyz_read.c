@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Which (extended) XYZ files are read, what they mean, and what is said about the others. */
+#include "comm/peers.h"
 #include "md/ts_units.h"
 #include "md/xyz.h"
 #include "runtime/error.h"
@@ -116,8 +117,9 @@ static void test_bad(void **state)
   ts_system *s = NULL;
   assert_int_equal(read_bytes("1\n\nH 0 0 0\0\n", 12, &s), TS_ERR_INPUT);
   assert_non_null(strstr(ts_error_message(), "t:3: a NUL byte"));
-  assert_int_equal(ts_xyz_read("/nonexistent.xyz", &s), TS_ERR_INPUT);
-  assert_int_equal(ts_xyz_read("/tmp", &s), TS_ERR_INPUT);
+  const ts_ranks alone = ts_ranks_virtual(1);
+  assert_int_equal(ts_xyz_read(&alone, "/nonexistent.xyz", &s), TS_ERR_INPUT);
+  assert_int_equal(ts_xyz_read(&alone, "/tmp", &s), TS_ERR_INPUT);
 }
 
 static const char *const good[] = {

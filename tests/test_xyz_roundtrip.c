@@ -54,7 +54,7 @@ static ts_trajectory *open_at(const char *path, ts_lidx n, int kind, int64_t res
       .path = path, .velocities = true, .forces = true, .resume = resume};
   ts_trajectory *t = NULL;
   ts_system *s = state_at(n, kind, 5);
-  if (ts_trajectory_open(MPI_COMM_SELF, &params, s, &t)) {
+  if (ts_trajectory_open(&alone, &params, s, &t)) {
     printf("%s\n", ts_error_message());
     abort();
   }
@@ -89,7 +89,7 @@ static void check_roundtrip(ts_lidx n, int kind)
   strcpy(strrchr(path, '.'), ".xyz");
   write_steps(path, n, kind, -1, 0, 10 * FRAMES);
   ts_system *s = NULL, *expected = state_at(n, kind, 0);
-  if (ts_xyz_read(path, &s)) fail_msg("%s", ts_error_message());
+  if (ts_xyz_read(&alone, path, &s)) fail_msg("%s", ts_error_message());
   assert_int_equal(s->n, n);
   assert_memory_equal(s->z, expected->z, (size_t)n);
   assert_memory_equal(s->v, expected->v, (size_t)n * sizeof *s->v);
@@ -155,7 +155,7 @@ static void test_resume(void **state)
     ts_trajectory *t = NULL;
     ts_system *s = sample_system(N, 1);
     sample_store(path, others[k], (long)strlen(others[k]));
-    assert_int_equal(ts_trajectory_open(MPI_COMM_SELF, &params, s, &t), TS_ERR_INPUT);
+    assert_int_equal(ts_trajectory_open(&alone, &params, s, &t), TS_ERR_INPUT);
     assert_null(t);
     assert_same_file(path, others[k], (long)strlen(others[k]));
     ts_system_destroy(&s);
@@ -223,7 +223,7 @@ static int write_samples(const char *folder)
 static int print_velocities(const char *path)
 {
   ts_system *s = NULL;
-  if (ts_xyz_read(path, &s)) {
+  if (ts_xyz_read(&alone, path, &s)) {
     printf("%s\n", ts_error_message());
     return 1;
   }
