@@ -7,6 +7,7 @@
 #include "models/tensors.h"
 #include "runtime/error.h"
 #include "runtime/log.h"
+#include "runtime/topology.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -62,11 +63,14 @@ int tsi_setup_model(const ts_job *job, const ts_system *system, ts_model **out)
   int64_t count[TS_ELEMENTS + 1];
   ts_model_desc desc;
   ts_weights *weights;
+  ts_topology topology;
+  TS_TRY(ts_topology_read(&topology));
   ts_model_params params = {.is_double = job->execution.precision == TS_PRECISION_DOUBLE,
                             .matrix = job->execution.matrix,
                             .isa = "auto",
                             .species = species,
-                            .radial_tolerance = job->execution.radial_tolerance};
+                            .radial_tolerance = job->execution.radial_tolerance,
+                            .radial_most = topology.memory_bytes};
   *out = NULL;
   TS_TRY(choose_charge(job, system, &params));
   ts_system_count(system, count);
@@ -165,6 +169,10 @@ void tsi_setup_log_edges(const ts_model *model, double skin, const double *edges
 
 void tsi_setup_log_memory(const ts_model *model, size_t step_bytes)
 {
-  ts_log(TS_LOG_INFO, "memory     %.1f MiB for the model, %.1f MiB for a step",
-         (double)model->bytes / 1048576.0, (double)step_bytes / 1048576.0);
+  ts_log(
+      TS_LOG_INFO,
+      "memory     %.1f MiB for the model (%.1f MiB of it radial tables of %d pairs of elements), "
+      "%.1f MiB for a step",
+      (double)model->bytes / 0x1p20, (double)model->table_bytes / 0x1p20,
+      model->nspecies * model->nspecies, (double)step_bytes / 0x1p20);
 }

@@ -296,9 +296,12 @@ static void radial(packer *p, const ts_model_params *params)
                            : m->is_double               ? 1e-12
                                                         : 1e-7;
   if (p->status) return;
-  p->status = ts_radial_build(&m->desc, p->weights, m->nspecies, params->species, tolerance, &set);
+  const uint64_t most = params->radial_most ? params->radial_most : UINT64_MAX;
+  p->status =
+      ts_radial_build(&m->desc, p->weights, m->nspecies, params->species, tolerance, most, &set);
+  const size_t before = m->bytes;
   for (int s = 0; s < m->desc.nstages && !p->status; s++) {
-    const ts_radial_stage *stage = &set->stage[s];
+    ts_radial_stage *stage = &set->stage[s];
     const ts_stage_desc *d = &m->desc.stage[s];
     const size_t rows = (size_t)(m->nspecies * m->nspecies) * (size_t)stage->nodes;
     m->edge[s] = (ts_edge_params){.cutoff = d->cutoff,
@@ -308,9 +311,11 @@ static void radial(packer *p, const ts_model_params *params)
                                   .envelope = d->envelope,
                                   .most = d->max_neighbors};
     for (int l = -1; l < d->nlayers; l++) {
-      const ts_radial_table *t = l < 0 ? &stage->embed : &stage->layer[l];
+      ts_radial_table *t = l < 0 ? &stage->embed : &stage->layer[l];
       if (t->width == 0) continue;
       void *table = reals(p, rows * (size_t)t->width, t->coef);
+      free(t->coef); /* one by one: both copies of all would be twice the memory */
+      t->coef = NULL;
       if (l < 0)
         m->embed_table = table;
       else
@@ -319,6 +324,7 @@ static void radial(packer *p, const ts_model_params *params)
       m->radial_slope_error = fmax(m->radial_slope_error, t->slope_error);
     }
   }
+  m->table_bytes = m->bytes - before;
   ts_radial_destroy(&set);
 }
 

@@ -16,6 +16,7 @@ typedef struct ts_model_params {
   int nspecies;            /* elements present */
   const int *species;      /* [nspecies] atomic numbers */
   double radial_tolerance; /* 0: 1e-7 in float, 1e-12 in double */
+  uint64_t radial_most;    /* bytes that radial tables may take while they are built; 0: any */
   bool has_charge;
   int charge, multiplicity; /* of the whole system */
 } ts_model_params;
@@ -35,6 +36,7 @@ typedef struct ts_model {
   ts_head head;
   double radial_error, radial_slope_error; /* largest of all tables, relative */
   size_t bytes;                            /* of weights and tables */
+  size_t table_bytes;                      /* of the radial tables among them */
   int npool;
   void **pool; /* every packed array, for release */
 } ts_model;

@@ -19,6 +19,7 @@
 
 enum {
   PADDING = 48,      /* grid points beyond either end */
+  FEW = 16,          /* pairs of elements that are sampled at once */
   CHECK_BLOCK = 128, /* intervals checked at once */
   MAX_INTERVALS = 1 << 15
 };
@@ -73,21 +74,24 @@ static int fit(const tsi_radial_net *net, int ns, const int *z, int intervals, d
 {
   const int n = intervals + 1 + 2 * PADDING, nodes = intervals + 6;
   const int64_t from = (int64_t)n * net->width, to = (int64_t)nodes * net->width;
+  const int block = ns * ns <= FEW ? ns : 1; /* receivers; one by one where memory counts */
   const double step = net->cutoff / intervals;
   double *r = NULL, *value = NULL, *factors = NULL;
   int status;
   *coef = NULL;
   TS_TRY_GOTO(status, TSI_NEW(r, n), done);
-  TS_TRY_GOTO(status, TSI_NEW(value, (size_t)ns * (size_t)ns * (size_t)from), done);
+  TS_TRY_GOTO(status, TSI_NEW(value, (size_t)block * (size_t)ns * (size_t)from), done);
   TS_TRY_GOTO(status, factorise(n, &factors), done);
   TS_TRY_GOTO(status, TSI_NEW(*coef, (size_t)ns * (size_t)ns * (size_t)to), done);
   for (int i = 0; i < n; ++i)
     r[i] = (i - PADDING) * step;
-  TS_TRY_GOTO(status, tsi_radial_net_sample(net, ns, z, ns, z, n, r, value, NULL), done);
-  for (int pair = 0; pair < ns * ns; ++pair) {
-    solve(n, net->width, factors, value + pair * from);
-    memcpy(*coef + pair * to, value + pair * from + (int64_t)(PADDING - 2) * net->width,
-           (size_t)to * sizeof **coef);
+  for (int i = 0; i < ns; i += block) {
+    TS_TRY_GOTO(status, tsi_radial_net_sample(net, block, z + i, ns, z, n, r, value, NULL), done);
+    for (int pair = 0; pair < block * ns; ++pair) {
+      solve(n, net->width, factors, value + pair * from);
+      memcpy(*coef + (i * ns + pair) * to,
+             value + pair * from + (int64_t)(PADDING - 2) * net->width, (size_t)to * sizeof **coef);
+    }
   }
 done:
   free(r);
@@ -177,6 +181,7 @@ typedef struct work {
   const ts_model_desc *desc;
   const ts_weights *weights;
   ts_radial_set *set;
+  uint64_t most; /* bytes of all tables */
   int stage;
   int intervals;                 /* of the stage's grid, as far as known */
   int fitted[TS_MAX_LAYERS + 1]; /* of each table as it is */
@@ -197,12 +202,34 @@ static int table_at(const work *w, int index, tsi_radial_net *net, ts_radial_tab
   return tsi_radial_net_init(w->desc, w->weights, w->stage, layer ? index : -1, net);
 }
 
+/* Refuse a grid whose tables, with those of the stages before, are larger than allowed. */
+static int check_size(const work *w)
+{
+  const ts_radial_set *set = w->set;
+  const double pairs = (double)set->nspecies * set->nspecies;
+  double bytes = (double)ts_radial_bytes(set);
+  for (int i = 0; i < table_count(w); ++i) {
+    tsi_radial_net net;
+    ts_radial_table *table;
+    TS_TRY(table_at(w, i, &net, &table));
+    bytes += pairs * (w->intervals + 6) * net.width * (double)sizeof(double);
+  }
+  if (bytes <= (double)w->most) return 0;
+  return tsi_fail(TS_ERR_MEMORY,
+                  "radial tables for %d by %d elements to an error of %g take %.2g GiB "
+                  "or more; there are %.2g GiB: give a larger execution.radial_tolerance, or run "
+                  "in float",
+                  set->nspecies, set->nspecies, set->tolerance, bytes / 0x1p30,
+                  (double)w->most / 0x1p30);
+}
+
 /* Fit a table on the grid as it is now and look midway, where errors are largest. */
 static int fit_table(work *w, int index)
 {
   const ts_radial_set *set = w->set;
   tsi_radial_net net;
   ts_radial_table *table;
+  TS_TRY(check_size(w));
   TS_TRY(table_at(w, index, &net, &table));
   table->width = net.width;
   free(table->coef);
@@ -287,7 +314,7 @@ static int check_arguments(int nspecies, const int *species, double tolerance)
 }
 
 int ts_radial_build(const ts_model_desc *desc, const ts_weights *weights, int nspecies,
-                    const int *species, double tolerance, ts_radial_set **out)
+                    const int *species, double tolerance, uint64_t most, ts_radial_set **out)
 {
   *out = NULL;
   TS_TRY(check_arguments(nspecies, species, tolerance));
@@ -299,9 +326,23 @@ int ts_radial_build(const ts_model_desc *desc, const ts_weights *weights, int ns
   set->nstages = desc->nstages;
   int status = 0;
   for (int i = 0; i < set->nstages && !status; ++i)
-    status = build_stage(&(work){.desc = desc, .weights = weights, .set = set, .stage = i});
+    status = build_stage(
+        &(work){.desc = desc, .weights = weights, .set = set, .most = most, .stage = i});
   if (status) ts_radial_destroy(out);
   return status;
+}
+
+uint64_t ts_radial_bytes(const ts_radial_set *set)
+{
+  uint64_t numbers = 0;
+  for (int s = 0; s < set->nstages; ++s) {
+    const ts_radial_stage *stage = &set->stage[s];
+    uint64_t width = (uint64_t)stage->embed.width;
+    for (int l = 0; l < stage->nlayers; ++l)
+      width += (uint64_t)stage->layer[l].width;
+    numbers += width * (uint64_t)stage->nodes;
+  }
+  return numbers * (uint64_t)(set->nspecies * set->nspecies) * sizeof(double);
 }
 
 void ts_radial_destroy(ts_radial_set **set)

@@ -48,10 +48,14 @@ typedef struct ts_radial_set {
  * \param [in]  weights    Checked against `desc`; borrowed for the call.
  * \param [in]  species    [nspecies] distinct atomic numbers.
  * \param [in]  tolerance  Relative to each table's largest output, e.g. 1e-7.
+ * \param [in]  most       Bytes that all tables may take; UINT64_MAX: no bound.
  * \param [out] out        Release with ts_radial_destroy.
- * \return 0, TS_ERR_ARG, TS_ERR_INPUT (the weights overflow) or TS_ERR_MEMORY. */
+ * \return 0, TS_ERR_ARG, TS_ERR_INPUT (the weights overflow) or TS_ERR_MEMORY (also: `most`). */
 int ts_radial_build(const ts_model_desc *desc, const ts_weights *weights, int nspecies,
-                    const int *species, double tolerance, ts_radial_set **out);
+                    const int *species, double tolerance, uint64_t most, ts_radial_set **out);
+
+/** Bytes of the tables of all stages that are built; later ones count nothing. */
+uint64_t ts_radial_bytes(const ts_radial_set *set);
 
 void ts_radial_destroy(ts_radial_set **set);
 

@@ -129,15 +129,21 @@ static void check_set(const char *name, int ns, const int *species, double toler
   ts_weights *w;
   ts_radial_set *set;
   golden_model(name, &desc, &w);
-  if (ts_radial_build(&desc, w, ns, species, tolerance, &set)) fail_msg("%s", ts_error_message());
+  if (ts_radial_build(&desc, w, ns, species, tolerance, UINT64_MAX, &set))
+    fail_msg("%s", ts_error_message());
   assert_int_equal(set->nstages, desc.nstages);
   for (int s = 0; s < set->nstages; ++s) {
     assert_int_equal(set->stage[s].embed.width, s ? 0 : 3 * desc.channels);
     for (int l = s ? 0 : -1; l < desc.stage[s].nlayers; ++l)
       check_table(&desc, w, set, s, l);
   }
+  const uint64_t bytes = ts_radial_bytes(set);
   ts_radial_destroy(&set);
   assert_null(set);
+  assert_int_equal(ts_radial_build(&desc, w, ns, species, tolerance, bytes, &set), 0);
+  ts_radial_destroy(&set);
+  assert_int_equal(ts_radial_build(&desc, w, ns, species, tolerance, bytes - 1, &set),
+                   TS_ERR_MEMORY);
   ts_weights_destroy(&w);
 }
 
@@ -147,6 +153,7 @@ static void test_tables(void **state)
   check_set("triclinic-cluster", 3, (const int[]){8, 1, 17}, 1e-7);
   check_set("triclinic-cluster", 2, (const int[]){1, 6}, 1e-12);
   check_set("kcl64-smooth", 2, (const int[]){19, 8}, 1e-12);
+  check_set("triclinic-cluster", 5, (const int[]){1, 6, 7, 8, 19}, 1e-5);
 }
 
 /* The slope is the derivative of the same spline, also across grid points. */
@@ -157,7 +164,7 @@ static void test_spline_slope(void **state)
   ts_weights *w;
   ts_radial_set *set;
   golden_model("pair", &desc, &w);
-  assert_int_equal(ts_radial_build(&desc, w, 1, (const int[]){8}, 1e-4, &set), 0);
+  assert_int_equal(ts_radial_build(&desc, w, 1, (const int[]){8}, 1e-4, UINT64_MAX, &set), 0);
   const ts_radial_stage *stage = &set->stage[0];
   for (int trial = 0; trial < 40; ++trial) {
     const double r = trial < 20 ? (3 + trial) * stage->step : 0.1 + 0.23 * (trial - 20);
@@ -184,9 +191,12 @@ static void test_refusals(void **state)
   const int z = 8;
   double r = 1.0, value[48];
   golden_model("pair", &desc, &w);
-  assert_int_equal(ts_radial_build(&desc, w, 0, &z, 1e-7, &set), TS_ERR_ARG);
-  assert_int_equal(ts_radial_build(&desc, w, 1, (const int[]){128}, 1e-7, &set), TS_ERR_ARG);
-  assert_int_equal(ts_radial_build(&desc, w, 1, &z, 0.0, &set), TS_ERR_ARG);
+  assert_int_equal(ts_radial_build(&desc, w, 0, &z, 1e-7, UINT64_MAX, &set), TS_ERR_ARG);
+  assert_int_equal(ts_radial_build(&desc, w, 1, (const int[]){128}, 1e-7, UINT64_MAX, &set),
+                   TS_ERR_ARG);
+  assert_int_equal(ts_radial_build(&desc, w, 1, &z, 0.0, UINT64_MAX, &set), TS_ERR_ARG);
+  assert_int_equal(ts_radial_build(&desc, w, 1, &z, 1e-7, 1000, &set), TS_ERR_MEMORY);
+  assert_non_null(strstr(ts_error_message(), "radial tables for 1 by 1 elements"));
   assert_null(set);
   assert_int_equal(ts_radial_exact(&desc, w, 1, 0, 8, 8, 1, &r, value, NULL), TS_ERR_ARG);
   assert_int_equal(ts_radial_exact(&desc, w, 0, 2, 8, 8, 1, &r, value, NULL), TS_ERR_ARG);
@@ -211,7 +221,8 @@ static void test_overflow(void **state)
     assert_int_equal(ts_weights_add(w, view.name, view.rank, view.dim, copy), 0);
     free(copy);
   }
-  assert_int_equal(ts_radial_build(&desc, w, 1, (const int[]){8}, 1e-7, &set), TS_ERR_INPUT);
+  assert_int_equal(ts_radial_build(&desc, w, 1, (const int[]){8}, 1e-7, UINT64_MAX, &set),
+                   TS_ERR_INPUT);
   assert_non_null(strstr(ts_error_message(), "not finite"));
   ts_weights_destroy(&seeded);
   ts_weights_destroy(&w);
