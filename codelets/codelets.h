@@ -199,14 +199,12 @@ int ts_submit_add_returned(const ts_recorder *r, const ts_inbound *in,
 int ts_submit_settle(const ts_recorder *r, int n, const ts_inbound *in, starpu_data_handle_t fixed,
                      const starpu_data_handle_t *blocks, starpu_data_handle_t dkv);
 
-/** feel of a peer's atoms from the pulls on the edges that they send on, in one stage: row a of the
- * halo block adds to row place[a] of `feel` (which has n rows), cleared before if `first`.
+/** feel of a peer's atoms (a halo block) from the pulls on the edges that they send on.
  * pull_to [halo->nto].  May fail as ts_submit_force. */
-int ts_submit_halo_force(const ts_recorder *r, const ts_tile *halo, const int32_t *place, int n,
-                         bool first, bool fixed, const starpu_data_handle_t *pull_to,
-                         starpu_data_handle_t feel);
+int ts_submit_halo_force(const ts_recorder *r, const ts_tile *halo, bool fixed,
+                         const starpu_data_handle_t *pull_to, starpu_data_handle_t feel);
 
-/** Forces of a tile's n atoms: what came back is added, and integers become sums->f.
+/** Forces of a tile: what came back is added, and then n atoms' integers become sums->f.
  * feel [in->npeers]. */
 int ts_submit_return_force(const ts_recorder *r, int n, const ts_inbound *in,
                            const ts_force_sums *sums, const starpu_data_handle_t *feel,

@@ -9,9 +9,7 @@
 struct halo_args {
   ts_task_header header;
   const ts_tile *halo;
-  const int32_t *place;
-  int n;
-  bool first, fixed;
+  bool fixed;
 };
 
 /* data: feel, then the receivers' pulls (zero where an edge is not active) */
@@ -22,16 +20,14 @@ static void halo_force_cpu(void *buffers[], void *cl_arg)
   double(*f)[3] = tsi_buffer(buffers, 0);
   int64_t(*fixed)[3] = tsi_buffer(buffers, 0);
   bool in_range = true;
-  if (a->first) memset(f, 0, (size_t)a->n * sizeof *f);
-  for (int row = 0; row < halo->n; row++) {
-    const int32_t to = a->place[row];
+  memset(f, 0, (size_t)halo->n * sizeof *f);
+  for (int row = 0; row < halo->n; row++)
     for (int i = halo->column[row]; i < halo->column[row + 1]; i++) {
       const double *pulls = tsi_buffer(buffers, 1 + halo->to_tile[i]);
-      in_range = tsi_add_force(pulls + 3 * (size_t)halo->to_edge[i], 1, f[to],
-                               a->fixed ? fixed[to] : NULL) &&
+      in_range = tsi_add_force(pulls + 3 * (size_t)halo->to_edge[i], 1, f[row],
+                               a->fixed ? fixed[row] : NULL) &&
                  in_range;
     }
-  }
   if (!in_range) tsi_force_out_of_range(&a->header);
 }
 
@@ -43,13 +39,11 @@ static const struct starpu_codelet halo_force_codelet = {.cpu_funcs = {halo_forc
                                                          .model = &halo_force_model,
                                                          .name = "ts_halo_force"};
 
-int ts_submit_halo_force(const ts_recorder *r, const ts_tile *halo, const int32_t *place, int n,
-                         bool first, bool fixed, const starpu_data_handle_t *pull_to,
-                         starpu_data_handle_t feel)
+int ts_submit_halo_force(const ts_recorder *r, const ts_tile *halo, bool fixed,
+                         const starpu_data_handle_t *pull_to, starpu_data_handle_t feel)
 {
-  const struct halo_args args = {
-      .halo = halo, .place = place, .n = n, .first = first, .fixed = fixed};
-  const ts_access access[] = {{feel, first ? STARPU_W : STARPU_RW}};
+  const struct halo_args args = {.halo = halo, .fixed = fixed};
+  const ts_access access[] = {{feel, STARPU_W}};
   return tsi_record_lists(r, &halo_force_codelet, TS_PHASE_FORCE, &args, sizeof args, 1, access, 1,
                           halo->nto, &pull_to);
 }

@@ -29,17 +29,16 @@ static int list_sources(const ts_plan_need *need, ts_plan *plan)
 }
 
 /* The requests of all hosted ranks as parcels of indices. */
-static int make_requests(int hosted, const ts_plan_need *need, const ts_plan *plan, ts_parcels *out)
+static int make_requests(const ts_ranks *ranks, const ts_plan_need *need, const ts_plan *plan,
+                         ts_parcels *out)
 {
+  const int hosted = ranks->hosted;
   int64_t parcels = 0, records = 0;
   for (int h = 0; h < hosted; h++) {
     parcels += plan[h].sources;
     records += need[h].n;
   }
-  TS_TRY(TSI_NEW(out->first, hosted + 1));
-  TS_TRY(TSI_NEW(out->peer, parcels));
-  TS_TRY(TSI_NEW(out->start, parcels + 1));
-  TS_TRY(tsi_alloc((size_t)records, sizeof(ts_lidx), (void **)&out->data));
+  TS_TRY(ts_parcels_create(ranks, parcels, records, sizeof(ts_lidx), out));
   int64_t p = 0, at = 0;
   for (int h = 0; h < hosted; h++) {
     if (need[h].n > 0)
@@ -80,7 +79,7 @@ int ts_plan_build(const ts_ranks *ranks, const ts_plan_need *need, ts_plan *plan
   memset(plan, 0, (size_t)ranks->hosted * sizeof *plan);
   for (int h = 0; h < ranks->hosted && !status; h++)
     status = list_sources(&need[h], &plan[h]);
-  if (!status) status = make_requests(ranks->hosted, need, plan, &requests);
+  if (!status) status = make_requests(ranks, need, plan, &requests);
   status = tsi_ranks_agree(ranks, status);
   if (!status) status = ts_sparse_exchange(ranks, sizeof(ts_lidx), &requests, &received);
   for (int h = 0; h < ranks->hosted && !status; h++)
@@ -89,6 +88,39 @@ int ts_plan_build(const ts_ranks *ranks, const ts_plan_need *need, ts_plan *plan
   ts_parcels_free(&received);
   for (int h = 0; h < ranks->hosted && status; h++)
     ts_plan_free(&plan[h]);
+  return status;
+}
+
+int ts_plan_fetch(const ts_ranks *ranks, const ts_plan *plan, size_t record, const void *const *own,
+                  void *const *halo)
+{
+  ts_parcels send = {0}, received = {0};
+  int64_t parcels = 0, records = 0, p = 0, at = 0;
+  for (int h = 0; h < ranks->hosted; h++) {
+    parcels += plan[h].targets;
+    records += plan[h].start[plan[h].targets];
+  }
+  int status = ts_parcels_create(ranks, parcels, records, record, &send);
+  for (int h = 0; h < ranks->hosted && !status; h++) {
+    for (int t = 0; t < plan[h].targets; t++) {
+      send.peer[p] = plan[h].target[t];
+      for (ts_lidx i = plan[h].start[t]; i < plan[h].start[t + 1]; i++)
+        memcpy(send.data + (size_t)at++ * record,
+               (const char *)own[h] + (size_t)plan[h].row[i] * record, record);
+      send.start[++p] = at;
+    }
+    send.first[h + 1] = p;
+  }
+  status = tsi_ranks_agree(ranks, status);
+  if (!status) status = ts_sparse_exchange(ranks, record, &send, &received);
+  for (int h = 0; h < ranks->hosted && !status; h++) {
+    const size_t n = (size_t)plan[h].first[plan[h].sources];
+    if (n > 0)
+      memcpy(halo[h], received.data + (size_t)received.start[received.first[h]] * record,
+             n * record);
+  }
+  ts_parcels_free(&send);
+  ts_parcels_free(&received);
   return status;
 }
 

@@ -32,6 +32,14 @@ typedef struct ts_plan {
  * \return 0, TS_ERR_MPI or TS_ERR_MEMORY. */
 int ts_plan_build(const ts_ranks *ranks, const ts_plan_need *need, ts_plan *plan);
 
+/** What the owners hold of the needed atoms: halo [n] records from own [atoms] records of the
+ * others. For what changes seldom; steps have buffers of their own.  Collective on the ranks.
+ * \param [in]  own   [hosted] arrays of `record` bytes an atom.
+ * \param [out] halo  [hosted] arrays of plan's first[sources] records.
+ * \return 0, TS_ERR_MPI or TS_ERR_MEMORY. */
+int ts_plan_fetch(const ts_ranks *ranks, const ts_plan *plan, size_t record, const void *const *own,
+                  void *const *halo);
+
 /** Free what is in a plan and clear it. */
 void ts_plan_free(ts_plan *plan);
 

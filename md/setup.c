@@ -92,7 +92,7 @@ void tsi_setup_step(const ts_job *job, const ts_model *model, int workers, ts_st
   out->skin = job->neighbors.skin;
   out->rebuild = job->neighbors.rebuild;
   out->period = job->partition.period;
-  out->curve = job->partition.curve;
+  out->partition.curve = job->partition.curve;
   out->backend = job->neighbors.backend;
   out->chunk = (int)job->neighbors.chunk;
   out->tile_atoms = (int)job->execution.tile_atoms;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * One step of the simulation on one rank, as tasks: forces of the model, and the motion under them.
+ * One step of the simulation, as tasks: forces of the model, and the motion under them.
  * Between rebuilds everything keeps its shape, so the tasks are recorded once and replayed (an
  * epoch).  An epoch ends when an atom may have left the skin, on schedule, or when the atoms are
  * sorted anew along the curve.  All of it is decided after the atoms have moved and before forces
@@ -12,19 +12,31 @@
 #include "md/observe.h"
 #include "md/system.h"
 #include "neighbor/curve.h"
+#include "neighbor/level1.h"
+#include "neighbor/partition.h"
 
 typedef struct ts_step_params {
   const ts_model *model; /**< borrowed */
   int workers;           /**< for the automatic tile size */
   double skin;           /**< [Å] >= 0 */
   int64_t rebuild;       /**< steps between scheduled rebuilds, >= 1 */
-  int64_t period;        /**< steps between sorts along the curve, >= 1 */
-  ts_curve curve;
+  int64_t period;        /**< steps between partitions (on one rank: sorts along the curve), >= 1 */
   ts_search_backend backend;
   int chunk;
   int tile_atoms;   /**< 0: automatic */
   double recompute; /**< 0..1: part of the tiles that keep no large intermediates */
   bool replay; /**< false: record the tasks anew on every step (to measure what replay saves) */
+  bool reproducible; /**< the same bits on any number of ranks: sums of integers, no halves */
+  /* several ranks; on one, all may stay as ts_step_params_init leaves them */
+  const ts_ranks *ranks;     /**< NULL: this rank is alone; copied */
+  MPI_Comm transfers;        /**< where handles are sent: ts_engine_comm() */
+  ts_collective *collective; /**< of these ranks; borrowed */
+  ts_level1_params level1;
+  ts_partition_params partition; /**< its curve also on one rank */
+  bool weighted;                 /**< cut by edges instead of atoms */
+  bool overlap; /**< false: wait for every exchange at once (to measure what hiding it saves) */
+  const uint64_t *keys; /**< [system->n] order of the atoms instead of the curve, for the first
+                             partition: of a resumed run; read in ts_step_create; or NULL */
 } ts_step_params;
 
 /** Why an epoch began. */
@@ -32,6 +44,7 @@ typedef struct ts_step_params {
   X(TS_REBUILD_START, "start")               \
   X(TS_REBUILD_SCHEDULE, "schedule")         \
   X(TS_REBUILD_DISPLACEMENT, "displacement") \
+  X(TS_REBUILD_PASSIVE, "passive")           \
   X(TS_REBUILD_PARTITION, "partition")
 
 #define TS_REBUILD_ENUM(name, text) name,
@@ -45,6 +58,10 @@ typedef struct ts_step_stats {
   int64_t records;                      /**< programs recorded */
   int tiles, tile_atoms, tasks;         /**< of the present epoch */
   int64_t candidates[TS_MAX_STAGES];    /**< edges at cutoff + skin */
+  ts_lidx halo[TS_MAX_STAGES];          /**< atoms of other ranks */
+  int peers;                            /**< ranks that send to this one, in any stage */
+  int64_t sent_bytes;                   /**< by one step */
+  int sent_messages;                    /**< by one step */
   size_t bytes;                         /**< of the step's arrays */
   double phase_seconds[TS_PHASE_COUNT]; /**< summed over workers */
   double rebuild_seconds, run_seconds;  /**< of the calling thread */
@@ -56,14 +73,16 @@ typedef struct ts_step ts_step;
 void ts_step_params_init(ts_step_params *params);
 
 /** Prepare: wrap, sort the atoms along the curve and begin the first epoch at the present
- * positions.  Needs a running engine.  Not collective (one rank).
- * \param [in] system  Borrowed until ts_step_destroy; reordered here and every `period` steps.
- * \return 0, TS_ERR_INPUT (an element without tables, no atoms), TS_ERR_SIMULATION (positions that
- *         are not finite), TS_ERR_MEMORY or TS_ERR_STARPU. */
+ * positions.  Needs a running engine.  On several ranks the atoms may be given in any distribution;
+ * every rank gets its share of the curve.  Collective, as are all calls below that compute; where
+ * one rank fails all do, and the message is with the one that did. \param [in] system  Borrowed
+ * until ts_step_destroy; reordered here and every `period` steps. \return 0, TS_ERR_INPUT (an
+ * element without tables, no atoms), TS_ERR_SIMULATION (positions that are not finite),
+ * TS_ERR_MEMORY or TS_ERR_STARPU. */
 int ts_step_create(const ts_step_params *params, ts_system *system, ts_step **out);
 void ts_step_destroy(ts_step **step);
 
-/** Energies, forces and virial at the present positions (no motion).  Not collective.
+/** Energies, forces and virial at the present positions (no motion).  Collective.
  * The caller may have changed system->x: the edges are rebuilt if an atom moved too far.
  * \param [out] total  Sums over all atoms.
  * \return 0, or TS_ERR_SIMULATION naming step and atoms (from 1) that overlap. */
@@ -79,7 +98,8 @@ const double (*ts_step_forces(const ts_step *step))[3];   /**< [n,3] [eV/Å] */
 const double (*ts_step_virials(const ts_step *step))[9];  /**< [n,9] dE/d(strain) [eV] */
 double ts_step_energy(const ts_step *step, ts_lidx atom); /**< [eV], reference included */
 
-/** Fingerprint of the active edges of a stage in global ids, and how many there are. */
+/** Fingerprint of the active edges of a stage in global ids, and how many there are, on all ranks
+ * together.  Collective. */
 int ts_step_topology(const ts_step *step, int stage, uint64_t *hash, int64_t *active);
 
 /** Where in its epoch and period the run is: part of what a checkpoint must hold, because the next
@@ -96,6 +116,11 @@ const double (*ts_step_build_positions(const ts_step *step))[3];
 /** Go on inside an epoch that was created at its build positions: set the ages.  The caller then
  * puts the present positions into system->x.  Not collective. */
 void ts_step_ages_set(ts_step *step, ts_step_ages ages);
+
+/** [n] place of every atom along the curve at the last partition, in the system's order: what a
+ * checkpoint holds, so that a resumed run gives every atom the owner that it had.  Borrowed; NULL
+ * on one rank. */
+const uint64_t *ts_step_keys(const ts_step *step);
 
 ts_step_stats ts_step_statistics(const ts_step *step);
 

@@ -32,8 +32,9 @@
 
 typedef struct action {
   int phase;
-  starpu_cpu_func_t cpu;    /* what the codelet runs; NULL: a transfer */
-  ts_transfer *transfer;    /* owned, or NULL */
+  starpu_cpu_func_t cpu; /* what the codelet runs; NULL: a transfer */
+  ts_transfer *transfer; /* owned, or NULL */
+  bool barrier;
   struct starpu_task *task; /* its cl_arg is ours, its dyn_ arrays are StarPU's to free */
   double busy;              /* seconds of the last run */
 } action;
@@ -41,6 +42,7 @@ typedef struct action {
 /* Stands for a transfer among the tasks: it runs nowhere, posts the transfer when it becomes ready
  * and ends when that has ended.  It holds no handle, because the transfer itself takes it. */
 static struct starpu_codelet transfer_codelet = {.where = STARPU_NOWHERE, .name = "ts_transfer"};
+static struct starpu_codelet barrier_codelet = {.where = STARPU_NOWHERE, .name = "ts_barrier"};
 
 /* A codelet as StarPU sees it: the user's, with our wrapper as its function. */
 typedef struct wrapped {
@@ -245,35 +247,55 @@ fail:
   return status;
 }
 
-int ts_program_add_transfer(ts_program *program, const ts_transfer *transfer)
+/* A task that runs nowhere, added to the program.  */
+static int add_nowhere(ts_program *program, struct starpu_codelet *codelet, const char *name,
+                       struct starpu_task **out)
 {
   ts_task_header *args = NULL;
-  ts_transfer *copy = NULL;
-  if (program->sealed) return tsi_fail(TS_ERR_ARG, "a transfer added to a program that has run");
+  if (program->sealed) return tsi_fail(TS_ERR_ARG, "%s: added to a program that has run", name);
   TS_TRY(grow(program));
   TS_TRY(TSI_NEW(args, 1));
-  const int status = TSI_NEW(copy, 1);
-  if (status) {
-    free(args);
-    return status;
-  }
   *args = (ts_task_header){.program = program, .index = program->count};
-  *copy = *transfer;
   struct starpu_task *task = starpu_task_create();
   task->destroy = 0;
   task->sequential_consistency = 0;
-  task->cl = &transfer_codelet;
+  task->cl = codelet;
   task->cl_arg = args;
   task->cl_arg_size = sizeof *args;
   task->cl_arg_free = 1;
-  task->name = transfer->send ? "ts_send" : "ts_receive";
+  task->name = name;
+  program->actions[program->count++] = (action){.task = task};
+  *out = task;
+  return 0;
+}
+
+int ts_program_add_transfer(ts_program *program, const ts_transfer *transfer)
+{
+  ts_transfer *copy = NULL;
+  struct starpu_task *task;
+  TS_TRY(TSI_NEW(copy, 1));
+  *copy = *transfer;
+  const int status =
+      add_nowhere(program, &transfer_codelet, transfer->send ? "ts_send" : "ts_receive", &task);
+  if (status) {
+    free(copy);
+    return status;
+  }
   task->prologue_callback_func = post_transfer;
   task->prologue_callback_arg = task;
-  program->actions[program->count++] = (action){.transfer = copy, .task = task};
+  program->actions[program->count - 1].transfer = copy;
   if (transfer->send) {
     program->sent_messages++;
     program->sent_bytes += (int64_t)starpu_data_get_size(transfer->handle);
   }
+  return 0;
+}
+
+int ts_program_add_barrier(ts_program *program)
+{
+  struct starpu_task *task;
+  TS_TRY(add_nowhere(program, &barrier_codelet, "ts_barrier", &task));
+  program->actions[program->count - 1].barrier = true;
   return 0;
 }
 
@@ -369,9 +391,13 @@ static int seal(ts_program *program)
   analysis s = {0};
   const int status = prepare(program, &s);
   reader *pool = s.readers;
-  for (int i = 0; !status && i < program->count; i++) {
+  for (int i = 0, barrier = -1; !status && i < program->count; i++) {
     const action *a = &program->actions[i];
     s.nbefore = 0;
+    wait_for(program, &s, i, barrier);
+    for (int k = barrier + 1; k < i && a->barrier; k++)
+      wait_for(program, &s, i, k);
+    if (a->barrier) barrier = i;
     for (int k = 0; k < accesses(a); k++) {
       const ts_access access = access_of(a, k);
       analyse_access(program, &s, i, access.handle, access.mode);

@@ -84,6 +84,10 @@ int ts_program_add(ts_program *program, const ts_task_desc *desc);
  * or TS_ERR_MEMORY. */
 int ts_program_add_transfer(ts_program *program, const ts_transfer *transfer);
 
+/** Whatever is recorded from here on waits for whatever was recorded before: for comparison with
+ * tasks that wait for their data only.  Not collective.  \return 0 or TS_ERR_MEMORY. */
+int ts_program_add_barrier(ts_program *program);
+
 /** Run every task once and wait for the last.  Collective on the ranks that it sends to and
  * receives from, where there are any; after a failure on this rank its transfers still take place.
  * The first call fixes the program: nothing can be added after it. \param [in] iteration  The

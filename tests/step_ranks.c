@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Run by tests/test_step_ranks.sh under mpirun: the same simulation on the ranks at hand and on
+ * rank 0 alone.  Energies and forces agree to 1e-11 and 1e-10 (double), the active edges are the
+ * same at every step, counts are exact, and in the reproducible mode every bit of the positions is
+ * the same after dynamics with rebuilds and partitions on nearly every step. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm/world.h"
+#include "md/velocities.h"
+#include "runtime/error.h"
+#include "runtime/log.h"
+#include "runtime/memory.h"
+#include "tests/case.h"
+#include "tests/ranks_watchdog.h"
+
+enum { STEPS = 4 };
+
+static ts_world *world;
+static ts_ranks ranks;
+static ts_collective *collective;
+static ts_engine *engine;
+static int failures;
+
+static void check(bool ok, const char *name, const char *what, double value, double limit)
+{
+  if (ok) return;
+  fprintf(stderr, "%d ranks, %s: %s: %g, expected at most %g\n", ranks.size, name, what, value,
+          limit);
+  failures++;
+}
+
+/* What a run gave, by gid, on every rank. */
+typedef struct outcome {
+  ts_gidx n;
+  double *energy, *force, *x,
+      *last_x; /* [n], [3n]: of the first evaluation, at the start and end */
+  double total, virial[6];
+  uint64_t hash[STEPS + 1][TS_MAX_STAGES];
+  int64_t active[STEPS + 1][TS_MAX_STAGES];
+} outcome;
+
+static outcome outcome_create(ts_gidx n)
+{
+  outcome o = {.n = n};
+  must(TSI_NEW(o.energy, n));
+  must(TSI_NEW(o.force, 3 * n));
+  must(TSI_NEW(o.x, 3 * n));
+  must(TSI_NEW(o.last_x, 3 * n));
+  return o;
+}
+
+static void outcome_free(outcome *o)
+{
+  free(o->energy);
+  free(o->force);
+  free(o->x);
+  free(o->last_x);
+}
+
+/* The part of a system that rank r of k reads: a slice of ids. */
+static ts_system *slice(const ts_system *whole, int r, int k)
+{
+  const ts_gidx first = whole->natoms * r / k, last = whole->natoms * (r + 1) / k;
+  ts_system *s;
+  must(ts_system_create(whole->natoms, (ts_lidx)(last - first), &s));
+  s->cell = whole->cell;
+  for (ts_gidx i = 0; i < whole->n; i++) {
+    if (whole->gid[i] < first || whole->gid[i] >= last) continue;
+    const ts_lidx to = (ts_lidx)(whole->gid[i] - first);
+    s->gid[to] = whole->gid[i];
+    s->z[to] = whole->z[i];
+    s->mass[to] = whole->mass[i];
+    memcpy(s->x[to], whole->x[i], sizeof s->x[to]);
+    memcpy(s->v[to], whole->v[i], sizeof s->v[to]);
+  }
+  return s;
+}
+
+static void share(const ts_ranks *among, double *x, size_t n)
+{
+  if (among->size > 1) MPI_Allreduce(MPI_IN_PLACE, x, (int)n, MPI_DOUBLE, MPI_SUM, among->comm);
+}
+
+static void topology(const ts_step *step, int stages, int number, outcome *o)
+{
+  for (int k = 0; k < stages; k++)
+    must(ts_step_topology(step, k, &o->hash[number][k], &o->active[number][k]));
+}
+
+static outcome simulate(const ts_step_params *given, const ts_system *whole, const ts_ranks *among)
+{
+  const ts_motion motion = {.timestep = 0.2};
+  outcome o = outcome_create(whole->natoms);
+  ts_step_params params = *given;
+  ts_system *system = slice(whole, among->first, among->size);
+  ts_partial total;
+  ts_step *step;
+  const int stages = params.model->desc.nstages;
+  params.ranks = among->size > 1 ? among : NULL;
+  params.rebuild = 2;
+  params.period = 3;
+  must(ts_step_create(&params, system, &step));
+  must(ts_step_evaluate(step, 0, &total));
+  o.total = ts_sum_value(&total.energy);
+  for (int c = 0; c < 6; c++)
+    o.virial[c] = ts_sum_value(&total.virial[c]);
+  for (ts_lidx i = 0; i < system->n; i++) {
+    o.energy[system->gid[i]] = ts_step_energy(step, i);
+    memcpy(o.force + 3 * system->gid[i], ts_step_forces(step)[i], 3 * sizeof(double));
+  }
+  topology(step, stages, 0, &o);
+  for (int i = 1; i <= STEPS; i++) {
+    must(ts_step_advance(step, &motion, i, &total));
+    topology(step, stages, i, &o);
+    const int64_t low = system->natoms / among->size,
+                  high = low + (system->natoms % among->size > 0);
+    check(system->n >= low && system->n <= high, "counts", "atoms of a rank", system->n,
+          (double)high);
+  }
+  for (ts_lidx i = 0; i < system->n; i++)
+    for (int k = 0; k < 3; k++)
+      o.last_x[3 * system->gid[i] + k] =
+          system->x[i][k] + system->image[i][0] * system->cell.h[0][k] +
+          system->image[i][1] * system->cell.h[1][k] + system->image[i][2] * system->cell.h[2][k];
+  share(among, o.energy, (size_t)o.n);
+  share(among, o.force, 3 * (size_t)o.n);
+  share(among, o.last_x, 3 * (size_t)o.n);
+  ts_step_destroy(&step);
+  ts_system_destroy(&system);
+  return o;
+}
+
+static void compare(const char *name, const outcome *a, const outcome *b, bool is_double, bool bits)
+{
+  const size_t n = (size_t)a->n;
+  const double de = case_difference(n, a->energy, b->energy);
+  const double e = case_largest(n, b->energy), f = case_largest(3 * n, b->force);
+  const double df = case_difference(3 * n, a->force, b->force);
+  const double limit_e = is_double ? 1e-11 : 2e-6, limit_f = is_double ? 1e-10 : 1e-5;
+  check(fabs(a->total - b->total) <= limit_e * fabs(b->total), name, "energy",
+        fabs(a->total - b->total) / fabs(b->total), limit_e);
+  check(de <= limit_e * e, name, "energy of an atom", de / e, limit_e);
+  check(df <= limit_f * f, name, "force", df / f, limit_f);
+  check(case_difference(6, a->virial, b->virial) <= 10 * limit_f * case_largest(6, b->virial), name,
+        "virial", case_difference(6, a->virial, b->virial), limit_f);
+  check(memcmp(a->hash, b->hash, sizeof a->hash) == 0, name, "active edges differ", 1, 0);
+  check(memcmp(a->active, b->active, sizeof a->active) == 0, name, "edges counted differently", 1,
+        0);
+  if (bits) {
+    check(memcmp(a->force, b->force, 3 * n * sizeof(double)) == 0, name, "bits of a force", df, 0);
+    check(memcmp(a->last_x, b->last_x, 3 * n * sizeof(double)) == 0, name, "bits of a position",
+          case_difference(3 * n, a->last_x, b->last_x), 0);
+    check(memcmp(&a->total, &b->total, sizeof a->total) == 0, name, "bits of the energy", 1, 0);
+  } else {
+    const double dx = case_difference(3 * n, a->last_x, b->last_x);
+    check(dx <= (is_double ? 1e-9 : 1e-4), name, "positions after dynamics", dx, 1e-9);
+  }
+}
+
+typedef struct variant {
+  const char *name;
+  bool is_double, reproducible, no_overlap;
+  int level1, tile_atoms;
+} variant;
+
+static void run(const char *file, const variant *v)
+{
+  golden_case c = case_read(file);
+  ts_model *model = case_model(&c, v->is_double);
+  ts_step_params params = case_params(model, 0.4);
+  const ts_ranks alone = {.comm = MPI_COMM_NULL, .size = 1, .hosted = 1};
+  ts_velocity_sums sums = {0};
+  char name[128];
+  snprintf(name, sizeof name, "%s, %s", c.name, v->name);
+  params.tile_atoms = v->tile_atoms;
+  params.reproducible = v->reproducible;
+  params.overlap = !v->no_overlap;
+  params.level1.scheme = (ts_level1_scheme)v->level1;
+  params.collective = collective;
+  params.transfers = ts_engine_comm(engine);
+  ts_velocities_draw(7, c.system->n, c.system->gid, c.system->mass, c.system->v, &sums);
+  ts_velocities_settle(300, &sums, c.system->n, c.system->v);
+  if (c.system->natoms >= ranks.size) {
+    outcome many = simulate(&params, c.system, &ranks);
+    outcome one = {0};
+    if (ranks.first == 0) {
+      one = simulate(&params, c.system, &alone);
+      compare(name, &many, &one, v->is_double, v->reproducible);
+      outcome_free(&one);
+    }
+    outcome_free(&many);
+  }
+  ts_model_destroy(&model);
+  case_release(&c);
+}
+
+static void start(void)
+{
+  ts_topology topology;
+  ts_engine_params params;
+  ts_collective_params how;
+  must(ts_world_create(&world));
+  must(ts_ranks_of(ts_world_comm(world), &ranks));
+  must(ts_topology_read(&topology));
+  ts_engine_params_init(&params);
+  params.workers = 1;
+  params.sharers = ranks.size;
+  params.share = ranks.first;
+  params.comm = ranks.size > 1 ? ranks.comm : MPI_COMM_NULL;
+  must(ts_engine_create(&topology, &params, &engine));
+  ts_collective_params_init(&how);
+  how.yield = true;
+  how.algorithm = TS_ALGORITHM_LL_ONE;
+  must(ts_collective_create(ranks.comm, &how, &collective));
+}
+
+int main(int argc, char **argv)
+{
+  static const variant all[] = {
+      {"double", .is_double = true, .level1 = TS_LEVEL1_BOX},
+      {"float", .level1 = TS_LEVEL1_BOX},
+      {"reproducible", .is_double = true, .reproducible = true, .level1 = TS_LEVEL1_BOXES},
+      {"reproducible float", .reproducible = true, .level1 = TS_LEVEL1_ALL},
+      {"without overlap", .is_double = true, .no_overlap = true, .level1 = TS_LEVEL1_BINS},
+      {"tiles of 5", .is_double = true, .tile_atoms = 5, .level1 = TS_LEVEL1_BOX},
+  };
+  ranks_watchdog(570);
+  start();
+  for (int i = 1; i < argc; i++)
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+      run(argv[i], &all[k]);
+  int total = failures;
+  MPI_Allreduce(&failures, &total, 1, MPI_INT, MPI_SUM, ranks.comm);
+  if (ranks.first == 0) printf("%d ranks: %d failed\n", ranks.size, total);
+  ts_collective_destroy(&collective);
+  ts_engine_destroy(&engine);
+  ts_world_destroy(&world);
+  return total > 0;
+}
