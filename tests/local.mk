@@ -24,6 +24,7 @@ dist_check_SCRIPTS += tests/test_main_cli.sh
 dist_check_SCRIPTS += tests/test_checkpoints.py
 dist_check_SCRIPTS += tests/test_convert.py
 dist_check_SCRIPTS += tests/test_level1_ranks.sh
+dist_check_SCRIPTS += tests/test_files_kill.py
 dist_check_SCRIPTS += tests/test_log_columns.py
 dist_check_SCRIPTS += tests/test_observe_ranks.sh
 dist_check_SCRIPTS += tests/test_rdf.py
@@ -87,6 +88,11 @@ tests_transfer_ranks_LDADD = $(TEST_LIBS)
 check_PROGRAMS += tests/test_collective_threads
 tests_test_collective_threads_SOURCES = tests/test_collective_threads.c
 tests_test_collective_threads_LDADD = $(TEST_LIBS)
+
+# run by tests/test_files_kill.py on several ranks
+check_PROGRAMS += tests/files_ranks
+tests_files_ranks_SOURCES = tests/files_ranks.c tests/checkpoint_sample.h tests/ranks_sample.h
+tests_files_ranks_LDADD = $(TEST_LIBS)
 
 # only the programs, e.g. under another tool: make check-unit LOG_COMPILER='valgrind -q'
 UNIT_TESTS = $(check_PROGRAMS)
