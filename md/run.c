@@ -124,8 +124,13 @@ static int new_velocities(tsi_run *run)
 static int make_step(tsi_run *run)
 {
   ts_step_params params;
+  uint64_t *order;
   tsi_setup_step(run->job, run->model, ts_engine_workers(run->engine), &params);
-  TS_TRY(ts_step_create(&params, run->system, &run->step));
+  TS_TRY(tsi_run_load_order(run, &order));
+  params.keys = order;
+  const int status = ts_step_create(&params, run->system, &run->step);
+  free(order);
+  TS_TRY(status);
   const ts_step_stats stats = ts_step_statistics(run->step);
   double edges[TS_MAX_STAGES];
   for (int s = 0; s < run->model->desc.nstages; s++)

@@ -70,6 +70,11 @@ int tsi_run_save(tsi_run *run);
 /** Read the newest sound checkpoint: the system at the build of its epoch, steps, observer. */
 int tsi_run_load(tsi_run *run);
 
+/** The atoms' places along the curve at the last partition (ts_step_params.keys), in the order of
+ * the system that was loaded.  Collective.
+ * \param [out] out  [n], for free(); NULL: not a resume, or one rank, or one has written it. */
+int tsi_run_load_order(const tsi_run *run, uint64_t **out);
+
 /** After the step object exists: put the atoms where they were, and the RDF's counts. */
 int tsi_run_load_rest(tsi_run *run);
 

@@ -2,13 +2,15 @@
  *
  * What a checkpoint of a run holds.  Besides the atoms: the positions at the last rebuild and the
  * ages of epoch and period, because a resumed run must rebuild on the same steps as an undisturbed
- * one (a rebuild wraps positions and so touches their last bits); the observer and the RDF's
- * counts; and what the run was made with, so that another model or seed is refused. */
+ * one (a rebuild wraps positions and so touches their last bits); on several ranks the place of the
+ * atoms along the curve at the last partition, from which their owners follow; the observer and the
+ * RDF's counts; and what the run was made with, so that another model or seed is refused. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "comm/share.h"
+#include "comm/sparse.h"
 #include "md/run_impl.h"
 #include "runtime/error.h"
 #include "runtime/log.h"
@@ -58,6 +60,9 @@ static int fill(const tsi_run *run, ts_checkpoint *c)
   TS_TRY(ts_checkpoint_put_system(c, run->system));
   TS_TRY(ts_checkpoint_put_atoms_double(c, run->system, "build_position", 3,
                                         ts_step_build_positions(run->step)[0]));
+  if (run->ranks.size > 1) /* uint64 of 63 bits */
+    TS_TRY(ts_checkpoint_put_atoms_int64(c, run->system, "order", 1,
+                                         (const int64_t *)ts_step_keys(run->step)));
   TS_TRY(ts_checkpoint_put_int64(c, "age", 2, age));
   TS_TRY(
       ts_checkpoint_put_double(c, "observer", TS_OBSERVER_DOUBLES, (const double *)&run->observer));
@@ -120,6 +125,19 @@ int tsi_run_load(tsi_run *run)
   ts_log(TS_LOG_INFO, "resume     %s, step %lld", ts_checkpoint_path(c),
          (long long)run->first_step);
   return 0;
+}
+
+int tsi_run_load_order(const tsi_run *run, uint64_t **out)
+{
+  *out = NULL;
+  if (!run->resume || run->ranks.size == 1 || !ts_checkpoint_has(run->resume, "order")) return 0;
+  TS_TRY(tsi_ranks_agree(&run->ranks, TSI_NEW(*out, run->system->n)));
+  const int status =
+      ts_checkpoint_get_atoms_int64(run->resume, run->system, "order", 1, (int64_t *)*out);
+  if (!status) return 0;
+  free(*out);
+  *out = NULL;
+  return status;
 }
 
 static int get_rdf(tsi_run *run)
