@@ -8,6 +8,7 @@
 
 #include "bench/median.h"
 #include "md/report.h"
+#include "comm/peers.h"
 #include "md/velocities.h"
 #include "md/xyz.h"
 #include "models/tensors.h"
@@ -46,9 +47,10 @@ static double measure(const char *structure, bool is_double, int workers)
   ts_system *system;
   ts_step *step;
   ts_partial total;
+  const ts_ranks alone = ts_ranks_virtual(1);
   ts_velocity_sums sums = {0};
   const ts_motion motion = {.timestep = 0.5};
-  must(ts_xyz_read(structure, &system));
+  must(ts_xyz_read(&alone, structure, &system));
   ts_velocities_draw(1, system->n, system->gid, system->mass, system->v, &sums);
   ts_velocities_settle(300, &sums, system->n, system->v);
   ts_model *model = load_model(system, is_double);

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "comm/peers.h"
 #include "md/velocities.h"
 #include "md/xyz.h"
 #include "models/tensors.h"
@@ -35,10 +36,11 @@ typedef struct run {
 static ts_system *hot_water(void)
 {
   ts_system *system;
+  const ts_ranks alone = ts_ranks_virtual(1);
   ts_velocity_sums sums = {0};
   char path[1024];
   snprintf(path, sizeof path, "%s/water-21.xyz", case_data());
-  must(ts_xyz_read(path, &system));
+  must(ts_xyz_read(&alone, path, &system));
   ts_velocities_draw(1, system->n, system->gid, system->mass, system->v, &sums);
   ts_velocities_settle(600, &sums, system->n, system->v);
   return system;
