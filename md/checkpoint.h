@@ -25,7 +25,7 @@ enum { TS_CHECKPOINT_NAME = 48 }; /**< longest name of an array, with its NUL */
 typedef struct ts_checkpoint ts_checkpoint;
 
 /** An empty checkpoint of a step.  Not collective.
- * \param [in]  ranks  That share it; copied, its comm and traffic are borrowed.
+ * \param [in]  ranks  That share it, one in a process; copied, its comm and traffic are borrowed.
  * \param [in]  time   [fs]
  * \param [out] out    Owned by the caller: ts_checkpoint_destroy(); NULL on failure.
  * \return 0 or TS_ERR_MEMORY. */

@@ -49,7 +49,7 @@ void ts_trajectory_params_init(ts_trajectory_params *params);
 /** Create the file (an old one of that name is replaced), or open it to go on.  A resume without
  * the file starts afresh, with a line in the log.  Collective; so are the others, and they fail on
  * all ranks if they fail on one.
- * \param [in]  ranks   Copied; its comm and traffic are borrowed.  All write into one file.
+ * \param [in]  ranks   Of which this process is one; copied, its comm and traffic are borrowed.
  * \param [in]  system  Atoms of the run: number, elements and masses are written or compared.
  * \param [out] out     Owned by the caller: ts_trajectory_close(); NULL on failure.
  * \return 0; TS_ERR_INPUT (the file is not this run's or is damaged); TS_ERR_IO; TS_ERR_HDF5;

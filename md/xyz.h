@@ -14,8 +14,9 @@
 struct ts_ranks; /* comm/peers.h, apart from here so that a reader of streams needs no MPI */
 
 /** Read the first frame, each rank the atoms of one block of ids (comm/blocks.h).  Collective.
- * The file must be there for all ranks.  Nobody reads all of it: line ends are counted side by side
- * to find where a rank's lines begin.  The first mistake in the file is the message on all ranks.
+ * A process hosts one of the ranks, and all must see the file.  Nobody reads the whole of it: line
+ * ends are counted side by side to find where a rank's lines begin.  The first mistake in the file
+ * is the message on all ranks.
  * Positions come wrapped with image counts; gid is the row; masses are standard unless the file has
  * a column `masses`; velocities are read from `velo` (with the key velocity_unit) or from ASE's
  * `momenta`.
