@@ -187,17 +187,29 @@ static TS_INLINE void fold_heads(int H, int C, const real *TS_RESTRICT a, real *
   }
 }
 
-/* a [C] = sum over rows of x [R,C] v. */
-static TS_INLINE void dot_rows(int R, int C, size_t stride, const real *TS_RESTRICT x,
+/* a [C] = (added to, if `more`) sum over rows of x [R,C] v; R is a literal. */
+static TS_INLINE void dot_some(int R, bool more, int C, size_t stride, const real *TS_RESTRICT x,
                                const real *TS_RESTRICT v, real *TS_RESTRICT a)
 {
   TS_SIMD
   for (int c = 0; c < C; c++) {
-    real sum = 0;
+    real sum = more ? a[c] : 0;
     for (int r = 0; r < R; r++)
       sum += x[r * C + c] * v[(size_t)r * stride + (size_t)c];
     a[c] = sum;
   }
+}
+
+/* a [C] = sum over rows of x [R,C] v; R is 4, 9 or 16. */
+static TS_INLINE void dot_rows(int R, int C, size_t stride, const real *x, const real *v, real *a)
+{
+  if (R == 9) {
+    dot_some(9, false, C, stride, x, v, a);
+    return;
+  }
+  dot_some(4, false, C, stride, x, v, a);
+  for (int r = 4; r < R; r += 4)
+    dot_some(4, true, C, stride, x + r * C, v + (size_t)r * stride, a);
 }
 
 /* Per edge of one receiver, all [H]: what the second pass of backward reads.  With alpha the weight
