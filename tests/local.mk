@@ -39,6 +39,7 @@ dist_check_SCRIPTS += tests/test_run_signals.py
 dist_check_SCRIPTS += tests/test_schema.py
 dist_check_SCRIPTS += tests/test_trajectory.py
 dist_check_SCRIPTS += tests/test_sparse_ranks.sh
+dist_check_SCRIPTS += tests/test_step_ranks.sh
 dist_check_SCRIPTS += tests/test_transfer_ranks.sh
 EXTRA_DIST += tests/fuzz_checkpoint.c
 EXTRA_DIST += tests/fuzz_job.c

@@ -17,13 +17,13 @@
 #include "tests/case.h"
 #include "tests/ranks_watchdog.h"
 
-enum { STEPS = 4 };
+enum { STEPS = 4, SHAPE_ATOMS = 96 };
 
 static ts_world *world;
 static ts_ranks ranks;
 static ts_collective *collective;
 static ts_engine *engine;
-static int failures;
+static int failures, steps = STEPS;
 
 static void check(bool ok, const char *name, const char *what, double value, double limit)
 {
@@ -113,13 +113,13 @@ static outcome simulate(const ts_step_params *given, const ts_system *whole, con
     memcpy(o.force + 3 * system->gid[i], ts_step_forces(step)[i], 3 * sizeof(double));
   }
   topology(step, stages, 0, &o);
-  for (int i = 1; i <= STEPS; i++) {
+  for (int i = 1; i <= steps; i++) {
     must(ts_step_advance(step, &motion, i, &total));
     topology(step, stages, i, &o);
     const int64_t low = system->natoms / among->size,
                   high = low + (system->natoms % among->size > 0);
-    check(system->n >= low && system->n <= high, "counts", "atoms of a rank", system->n,
-          (double)high);
+    check(given->weighted || (system->n >= low && system->n <= high), "counts", "atoms of a rank",
+          system->n, (double)high);
   }
   for (ts_lidx i = 0; i < system->n; i++)
     for (int k = 0; k < 3; k++)
@@ -163,39 +163,143 @@ static void compare(const char *name, const outcome *a, const outcome *b, bool i
 
 typedef struct variant {
   const char *name;
-  bool is_double, reproducible, no_overlap;
+  bool is_double, reproducible, no_overlap, faiss, morton, root_sort, weighted;
   int level1, tile_atoms;
 } variant;
 
-static void run(const char *file, const variant *v)
+static const variant variants[] = {
+    {"double", .is_double = true, .level1 = TS_LEVEL1_BOX},
+    {"float", .level1 = TS_LEVEL1_BOX, .faiss = true},
+    {"reproducible", .is_double = true, .reproducible = true, .level1 = TS_LEVEL1_BOXES},
+    {"reproducible float", .reproducible = true, .level1 = TS_LEVEL1_ALL, .root_sort = true},
+    {"no overlap", .is_double = true, .no_overlap = true, .level1 = TS_LEVEL1_BINS, .morton = true},
+    {"tiles of 5", .is_double = true, .tile_atoms = 5, .level1 = TS_LEVEL1_ROUTED},
+    {"by edges", .is_double = true, .weighted = true, .level1 = TS_LEVEL1_BOX},
+};
+enum { VARIANTS = sizeof variants / sizeof *variants };
+
+/* model: of the variant's precision */
+static void run(const char *what, const ts_model *model, ts_system *system, const variant *v)
 {
-  golden_case c = case_read(file);
-  ts_model *model = case_model(&c, v->is_double);
+  if (system->natoms < ranks.size) return;
   ts_step_params params = case_params(model, 0.4);
   const ts_ranks alone = {.comm = MPI_COMM_NULL, .size = 1, .hosted = 1};
   ts_velocity_sums sums = {0};
   char name[128];
-  snprintf(name, sizeof name, "%s, %s", c.name, v->name);
+  snprintf(name, sizeof name, "%s, %s", what, v->name);
   params.tile_atoms = v->tile_atoms;
   params.reproducible = v->reproducible;
   params.overlap = !v->no_overlap;
   params.level1.scheme = (ts_level1_scheme)v->level1;
+  params.backend = v->faiss ? TS_SEARCH_FAISS : TS_SEARCH_CELLS;
+  params.partition = (ts_partition_params){.curve = v->morton ? TS_CURVE_MORTON : TS_CURVE_HILBERT,
+                                           .root_sort = v->root_sort};
+  params.weighted = v->weighted;
+  params.partition.slack = 0.5;
   params.collective = collective;
   params.transfers = ts_engine_comm(engine);
-  ts_velocities_draw(7, c.system->n, c.system->gid, c.system->mass, c.system->v, &sums);
-  ts_velocities_settle(300, &sums, c.system->n, c.system->v);
-  if (c.system->natoms >= ranks.size) {
-    outcome many = simulate(&params, c.system, &ranks);
-    outcome one = {0};
-    if (ranks.first == 0) {
-      one = simulate(&params, c.system, &alone);
-      compare(name, &many, &one, v->is_double, v->reproducible);
-      outcome_free(&one);
-    }
-    outcome_free(&many);
+  ts_velocities_draw(7, system->n, system->gid, system->mass, system->v, &sums);
+  ts_velocities_settle(300, &sums, system->n, system->v);
+  outcome many = simulate(&params, system, &ranks);
+  if (ranks.first == 0) {
+    outcome one = simulate(&params, system, &alone);
+    compare(name, &many, &one, v->is_double, v->reproducible);
+    outcome_free(&one);
   }
-  ts_model_destroy(&model);
-  case_release(&c);
+  outcome_free(&many);
+}
+
+/* ---- shapes that partitions and halos find hard */
+
+typedef struct shape {
+  const char *name;
+  ts_lidx n;
+  double h[3][3];
+  bool periodic[3];
+  double low[3], high[3]; /* where the atoms are, in fractions */
+  double blob;            /* part of the atoms that sit in the middle, densely */
+} shape;
+
+#define ALL          \
+  {                  \
+    true, true, true \
+  }
+#define CELL \
+  {0, 0, 0}, \
+  {          \
+    1, 1, 1  \
+  }
+static const shape shapes[] = {
+    {"thin along a", 60, {{3, 0, 0}, {0, 14, 0}, {0, 0, 14}}, ALL, CELL, 0},
+    {"thin along b", 60, {{14, 0, 0}, {0, 3, 0}, {0, 0, 14}}, ALL, CELL, 0},
+    {"thin along c", 60, {{14, 0, 0}, {0, 14, 0}, {0, 0, 3}}, ALL, CELL, 0},
+    {"two atoms and their images", 8, {{4, 0, 0}, {1, 4, 0}, {-1, 1, 4}}, ALL, CELL, 0},
+    {"across the faces",
+     64,
+     {{12, 0, 0}, {5, 12, 0}, {-4, 3, 12}},
+     ALL,
+     {-0.3, 0.6, 0.7},
+     {0.3, 1.4, 1.5},
+     0},
+    {"slab with vacuum",
+     72,
+     {{12, 0, 0}, {0, 12, 0}, {0, 0, 60}},
+     {true, true, false},
+     {0, 0, 0.4},
+     {1, 1, 0.6},
+     0},
+    {"droplet in a large box",
+     64,
+     {{80, 0, 0}, {0, 80, 0}, {0, 0, 80}},
+     ALL,
+     {0.45, 0.45, 0.45},
+     {0.55, 0.55, 0.55},
+     0},
+    {"dense blob", SHAPE_ATOMS, {{20, 0, 0}, {0, 20, 0}, {0, 0, 20}}, ALL, CELL, 0.7},
+    {"molecules far apart",
+     24,
+     {{90, 0, 0}, {0, 90, 0}, {0, 0, 90}},
+     {false, false, false},
+     CELL,
+     0},
+};
+
+/* Atoms at random, none closer than 1 Å to another one's nearest image. */
+static ts_system *make_shape(const shape *p, const ts_system *like)
+{
+  uint64_t state = 1;
+  ts_system *s;
+  must(ts_system_create(p->n, p->n, &s));
+  must(ts_cell_init(&s->cell, p->h, p->periodic));
+  for (ts_lidx i = 0; i < p->n; i++) {
+    s->z[i] = like->z[i % like->n];
+    s->mass[i] = like->mass[i % like->n];
+    for (int tries = 0; tries < 10000; tries++) {
+      const bool dense = i < p->blob * p->n;
+      double t[3];
+      for (int k = 0; k < 3; k++) {
+        const double u = 0.5 + 0.5 * case_random(&state);
+        t[k] = dense ? 0.35 + 0.3 * u : p->low[k] + u * (p->high[k] - p->low[k]);
+      }
+      for (int k = 0; k < 3; k++)
+        s->x[i][k] = t[0] * p->h[0][k] + t[1] * p->h[1][k] + t[2] * p->h[2][k];
+      double nearest = 1e9;
+      for (ts_lidx j = 0; j < i; j++)
+        for (int m = 0; m < 27; m++) {
+          const int image[3] = {m % 3 - 1, m / 3 % 3 - 1, m / 9 - 1};
+          double d2 = 0;
+          for (int k = 0; k < 3; k++) {
+            double d = s->x[i][k] - s->x[j][k];
+            for (int l = 0; l < 3; l++)
+              d += p->periodic[l] ? image[l] * p->h[l][k] : 0;
+            d2 += d * d;
+          }
+          nearest = fmin(nearest, sqrt(d2));
+        }
+      if (nearest > (dense ? 1.2 : 1.0)) break;
+    }
+  }
+  return s;
 }
 
 static void start(void)
@@ -218,21 +322,61 @@ static void start(void)
   must(ts_collective_create(ranks.comm, &how, &collective));
 }
 
+/* The models of a case, made once: their tables take longer than a step. */
+typedef struct models {
+  ts_model *of[2]; /* float, double */
+} models;
+
+static models models_of(const golden_case *c)
+{
+  return (models){{case_model(c, false), case_model(c, true)}};
+}
+
+static void models_destroy(models *m)
+{
+  ts_model_destroy(&m->of[0]);
+  ts_model_destroy(&m->of[1]);
+}
+
+static void run_file(const char *file, int first, int last)
+{
+  golden_case c = case_read(file);
+  models m = models_of(&c);
+  for (int v = first; v < last; v++)
+    run(c.name, m.of[variants[v].is_double], c.system, &variants[v]);
+  models_destroy(&m);
+  case_release(&c);
+}
+
+static void run_shapes(const char *file)
+{
+  golden_case c = case_read(file);
+  models m = models_of(&c);
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    ts_system *s = make_shape(&shapes[i], c.system);
+    run(shapes[i].name, m.of[variants[i % VARIANTS].is_double], s, &variants[i % VARIANTS]);
+    ts_system_destroy(&s);
+  }
+  models_destroy(&m);
+  case_release(&c);
+}
+
 int main(int argc, char **argv)
 {
-  static const variant all[] = {
-      {"double", .is_double = true, .level1 = TS_LEVEL1_BOX},
-      {"float", .level1 = TS_LEVEL1_BOX},
-      {"reproducible", .is_double = true, .reproducible = true, .level1 = TS_LEVEL1_BOXES},
-      {"reproducible float", .reproducible = true, .level1 = TS_LEVEL1_ALL},
-      {"without overlap", .is_double = true, .no_overlap = true, .level1 = TS_LEVEL1_BINS},
-      {"tiles of 5", .is_double = true, .tile_atoms = 5, .level1 = TS_LEVEL1_BOX},
-  };
+  const char *mode = argc > 1 ? argv[1] : "";
   ranks_watchdog(570);
   start();
-  for (int i = 1; i < argc; i++)
-    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
-      run(argv[i], &all[k]);
+  if (strcmp(mode, "shapes") == 0) {
+    steps = 2;
+    run_shapes(argv[2]);
+  } else if (strcmp(mode, "dynamics") == 0) {
+    for (int i = 2; i < argc; i++)
+      run_file(argv[i], 0, VARIANTS);
+  } else {
+    steps = 0;
+    for (int i = 1; i < argc; i++)
+      run_file(argv[i], 0, 2);
+  }
   int total = failures;
   MPI_Allreduce(&failures, &total, 1, MPI_INT, MPI_SUM, ranks.comm);
   if (ranks.first == 0) printf("%d ranks: %d failed\n", ranks.size, total);
