@@ -9,8 +9,8 @@ EXTRA_DIST += docs/job-file.md
 EXTRA_DIST += docs/model-files.md
 EXTRA_DIST += docs/model.md
 EXTRA_DIST += docs/neighbors.md
+EXTRA_DIST += docs/ranks.md
 EXTRA_DIST += docs/routing.md
-EXTRA_DIST += docs/screen.md
 EXTRA_DIST += docs/screen.md
 EXTRA_DIST += docs/units.md
 

@@ -446,7 +446,7 @@ static int edge_weights(const ts_step *s, double **out)
   if (!s->params.weighted || !s->edges[0] || s->edges[0]->n != n) return 0;
   TS_TRY(TSI_NEW(*out, n));
   for (ts_lidx i = 0; i < n; i++) {
-    (*out)[i] = 1; /* what an atom costs without edges, in edges: see docs/partition.md */
+    (*out)[i] = 1; /* what an atom costs without edges, in edges: see docs/ranks.md */
     for (int k = 0; k < s->model->desc.nstages; k++)
       (*out)[i] +=
           (double)(s->edges[k]->row[i + 1] - s->edges[k]->row[i]) * s->model->desc.stage[k].nlayers;
