@@ -6,6 +6,7 @@
  * fuzz-sources: md/job.c md/job_print.c md/job_schema.c md/job_table.c md/elements.c
  * fuzz-sources: runtime/json.c runtime/json_scan.c runtime/json_write.c runtime/number.c
  * fuzz-sources: runtime/aside.c runtime/file.c runtime/error.c
+ * fuzz-needs: mpi
  * fuzz-libs: -lcjson -lm */
 #include "md/job.h"
 #include "runtime/error.h"
