@@ -7,6 +7,7 @@
 #ifndef TS_JOB_H
 #define TS_JOB_H
 
+#include "comm/collective.h"
 #include "neighbor/curve.h"
 #include "neighbor/edges.h"
 #include "neighbor/level1.h"
@@ -26,8 +27,8 @@ typedef enum ts_task { TS_TASK_MD, TS_TASK_ENERGY } ts_task;
 typedef enum ts_ensemble { TS_ENSEMBLE_NVE, TS_ENSEMBLE_NVT } ts_ensemble;
 typedef enum ts_thermostat { TS_THERMOSTAT_LANGEVIN } ts_thermostat;
 typedef enum ts_velocity_source { TS_VELOCITIES_DRAW, TS_VELOCITIES_READ } ts_velocity_source;
-typedef enum ts_sort_kind { TS_SORT_DISTRIBUTED } ts_sort_kind;
-typedef enum ts_cut_kind { TS_CUT_ATOMS } ts_cut_kind;
+typedef enum ts_sort_kind { TS_SORT_DISTRIBUTED, TS_SORT_ROOT } ts_sort_kind;
+typedef enum ts_cut_kind { TS_CUT_ATOMS, TS_CUT_EDGES } ts_cut_kind;
 typedef enum ts_precision { TS_PRECISION_FLOAT, TS_PRECISION_DOUBLE } ts_precision;
 typedef enum ts_trajectory_format { TS_TRAJECTORY_H5MD, TS_TRAJECTORY_XYZ } ts_trajectory_format;
 
@@ -67,6 +68,7 @@ typedef struct ts_job {
     int64_t period;
     ts_sort_kind sort;
     ts_cut_kind cut;
+    double slack; /* with TS_CUT_EDGES: a rank has at most (1 + slack) N/K atoms */
   } partition;
 
   struct {
@@ -77,6 +79,7 @@ typedef struct ts_job {
     double recompute; /* 0..1: part of the tiles that keep nothing for backward */
     bool replay;
     bool reproducible;
+    ts_algorithm collectives;
     char scheduler[TS_JOB_NAME];
     int64_t workers;         /* 0: automatic */
     double radial_tolerance; /* 0: automatic */

@@ -26,14 +26,24 @@ static const tsi_job_word sources[] = {
     {"draw", TS_VELOCITIES_DRAW, false}, {"read", TS_VELOCITIES_READ, false}, {0}};
 static const tsi_job_word backends[] = {
     {"cells", TS_SEARCH_CELLS, false}, {"faiss", TS_SEARCH_FAISS, false}, {0}};
-static const tsi_job_word level1s[] = {{"box", TS_LEVEL1_BOX, false}, {"all", -1, true},
-                                       {"boxes", -1, true},           {"bins", -1, true},
-                                       {"routed", -1, true},          {0}};
+static const tsi_job_word level1s[] = {
+    {"box", TS_LEVEL1_BOX, false},   {"boxes", TS_LEVEL1_BOXES, false},
+    {"bins", TS_LEVEL1_BINS, false}, {"routed", TS_LEVEL1_ROUTED, false},
+    {"all", TS_LEVEL1_ALL, false},   {0}};
 static const tsi_job_word curves[] = {
     {"hilbert", TS_CURVE_HILBERT, false}, {"morton", TS_CURVE_MORTON, false}, {0}};
 static const tsi_job_word sorts[] = {
-    {"distributed", TS_SORT_DISTRIBUTED, false}, {"root", -1, true}, {0}};
-static const tsi_job_word cuts[] = {{"atoms", TS_CUT_ATOMS, false}, {"edges", -1, true}, {0}};
+    {"distributed", TS_SORT_DISTRIBUTED, false}, {"root", TS_SORT_ROOT, false}, {0}};
+static const tsi_job_word cuts[] = {
+    {"atoms", TS_CUT_ATOMS, false}, {"edges", TS_CUT_EDGES, false}, {0}};
+static const tsi_job_word collectives[] = {{"auto", TS_ALGORITHM_AUTO, false},
+                                           {"ll-one-shot", TS_ALGORITHM_LL_ONE, false},
+                                           {"ll-two-shot", TS_ALGORITHM_LL_TWO, false},
+                                           {"sentinel-one-shot", TS_ALGORITHM_SENTINEL_ONE, false},
+                                           {"sentinel-two-shot", TS_ALGORITHM_SENTINEL_TWO, false},
+                                           {"ll128", TS_ALGORITHM_LL128, false},
+                                           {"mpi", TS_ALGORITHM_MPI, false},
+                                           {0}};
 static const tsi_job_word precisions[] = {
     {"float", TS_PRECISION_FLOAT, false}, {"double", TS_PRECISION_DOUBLE, false}, {0}};
 static const tsi_job_word matrices[] = {
@@ -210,6 +220,12 @@ const tsi_job_key tsi_job_keys[] = {
      .words = cuts,
      .fallback = "\"atoms\"",
      .doc = "What ranks share out evenly; no effect on one rank"},
+    {.path = "partition.slack",
+     .type = TSI_JOB_REAL,
+     AT(partition.slack),
+     FROM(0, 10),
+     .fallback = "0.25",
+     .doc = "With cut edges: by which part a rank may have more atoms than an equal share"},
 
     {.path = "execution", .type = TSI_JOB_SECTION, .doc = "How the work is done"},
     {.path = "execution.precision",
@@ -251,7 +267,13 @@ const tsi_job_key tsi_job_keys[] = {
      .type = TSI_JOB_BOOL,
      AT(execution.reproducible),
      .fallback = "false",
-     .doc = "The same bits for any number of ranks; no effect on one rank"},
+     .doc = "The same bits for any number of ranks, at some cost; also on one rank"},
+    {.path = "execution.collectives",
+     .type = TSI_JOB_WORD,
+     AT(execution.collectives),
+     .words = collectives,
+     .fallback = "\"auto\"",
+     .doc = "How ranks agree and sum on every step (collectives.md); no effect on one rank"},
     {.path = "execution.scheduler",
      .type = TSI_JOB_NAME,
      AT(execution.scheduler),

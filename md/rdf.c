@@ -3,12 +3,16 @@
  * Counting pairs by distance; see rdf.h.  The search is that of the edges, over the atoms of the
  * elements asked for only, with the rarer element of each pair as senders; senders come in batches,
  * so that the edges held at a time are bounded (about 120 MB) whatever the size of the system.
- * Counts are whole numbers in doubles: exact, and independent of the order of atoms. */
+ * Counts are whole numbers in doubles: exact, and independent of the order of atoms.  A rank counts
+ * the pairs whose receiver it owns; the senders of other ranks come from Level 1, whatever r_max is
+ * beside the model's cutoffs.  After each frame all ranks hold the counts of all. */
 #include "md/rdf.h"
 
+#include "comm/sparse.h"
 #include "md/elements.h"
 #include "neighbor/edge_vector.h"
 #include "neighbor/edges.h"
+#include "neighbor/level1.h"
 #include "runtime/aside.h"
 #include "runtime/error.h"
 #include "runtime/memory.h"
@@ -26,10 +30,19 @@ typedef struct histogram {
   uint8_t a, b;  /* receiver and sender in the search */
   double weight; /* sum over frames of N_A N_B' / V [1/Å^3] */
   double *count; /* [bins] ordered pairs (A, B), which are as many as (B, A) */
-  bool own;      /* an atom's own image was counted in this frame */
 } histogram;
 
+/* The atoms involved in one frame: this rank's and, behind them, those of others within reach. */
+typedef struct points {
+  ts_lidx own, n;
+  double (*x)[3];
+  uint8_t *z;
+  ts_gidx *gid; /* any, different ones */
+  bool *excluded;
+} points;
+
 struct ts_rdf {
+  ts_ranks ranks;
   int npairs, nhistograms;
   uint8_t (*pair)[2];   /* [npairs] as asked for */
   int *shared;          /* [npairs] histogram of each */
@@ -37,16 +50,11 @@ struct ts_rdf {
   int32_t bins;
   double bin; /* [Å] */
   double frames;
-  ts_lidx atoms_of[TS_ELEMENTS + 1];               /* in the whole system */
+  int64_t atoms_of[TS_ELEMENTS + 1];               /* in the whole system */
+  int64_t involved_atoms;                          /* of elements in some pair, in all */
   int16_t found[TS_ELEMENTS + 1][TS_ELEMENTS + 1]; /* histogram of (receiver, sender), or -1 */
   bool involved[TS_ELEMENTS + 1], sends[TS_ELEMENTS + 1];
-  /* the atoms involved, in one frame: room for all */
-  ts_lidx room;
-  double (*x)[3];
-  int32_t (*image)[3];
-  uint8_t *z;
-  ts_gidx *gid;
-  bool *excluded;
+  int64_t *frame; /* counts of one frame: [histograms, bins], then [histograms] of own images */
 };
 
 static int refuse_bins(const ts_rdf_params *params)
@@ -73,6 +81,7 @@ static int count_elements(const ts_rdf_params *params, ts_lidx n, const uint8_t 
 {
   for (ts_lidx i = 0; i < n; i++)
     if (z[i] <= TS_ELEMENTS) rdf->atoms_of[z[i]]++;
+  TS_TRY(ts_ranks_sum_i64(&rdf->ranks, TS_ELEMENTS + 1, rdf->atoms_of));
   for (int p = 0; p < params->npairs; p++) {
     for (int side = 0; side < 2; side++) {
       const int element = params->pair[p][side];
@@ -111,14 +120,10 @@ static void share_histograms(ts_rdf *rdf)
 static int allocate(ts_rdf *rdf, const ts_rdf_params *params)
 {
   for (int element = 1; element <= TS_ELEMENTS; element++)
-    if (rdf->involved[element]) rdf->room += rdf->atoms_of[element];
-  TS_TRY(TSI_NEW(rdf->x, rdf->room));
-  TS_TRY(TSI_NEW(rdf->image, rdf->room));
-  TS_TRY(TSI_NEW(rdf->z, rdf->room));
-  TS_TRY(TSI_NEW(rdf->gid, rdf->room));
-  TS_TRY(TSI_NEW(rdf->excluded, rdf->room));
+    if (rdf->involved[element]) rdf->involved_atoms += rdf->atoms_of[element];
   rdf->bin = params->bin;
   rdf->bins = (int32_t)ceil(params->r_max / params->bin * (1.0 - 1e-12));
+  TS_TRY(TSI_NEW(rdf->frame, rdf->nhistograms * ((int64_t)rdf->bins + 1)));
   for (int h = 0; h < rdf->nhistograms; h++)
     TS_TRY(TSI_NEW(rdf->histogram[h].count, rdf->bins));
   return 0;
@@ -133,6 +138,7 @@ int ts_rdf_create(const ts_rdf_params *params, const ts_cell *cell, ts_lidx n, c
   TS_TRY(refuse_bins(params));
   TS_TRY(refuse_open_cell(cell));
   TS_TRY_GOTO(status, TSI_NEW(rdf, 1), fail);
+  rdf->ranks = params->ranks ? *params->ranks : ts_ranks_virtual(1);
   TS_TRY_GOTO(status, count_elements(params, n, z, rdf), fail);
   TS_TRY_GOTO(status, TSI_NEW(rdf->pair, params->npairs), fail);
   TS_TRY_GOTO(status, TSI_NEW(rdf->shared, params->npairs), fail);
@@ -158,78 +164,141 @@ void ts_rdf_destroy(ts_rdf **rdf)
   free(r->histogram);
   free(r->shared);
   free(r->pair);
-  free(r->x);
-  free(r->image);
-  free(r->z);
-  free(r->gid);
-  free(r->excluded);
+  free(r->frame);
   free(r);
 }
 
-/* Copy the atoms involved, wrapped; their number to *m. */
-static int gather(ts_rdf *rdf, const ts_cell *cell, ts_lidx n, const double (*x)[3],
-                  const uint8_t *z, ts_lidx *m)
+/* Copy this rank's atoms that are involved, wrapped. */
+static int gather(const ts_rdf *rdf, const ts_cell *cell, ts_lidx n, const double (*x)[3],
+                  const uint8_t *z, points *p)
 {
-  *m = 0;
+  int32_t(*image)[3] = NULL;
+  for (ts_lidx i = 0; i < n; i++)
+    p->n += z[i] <= TS_ELEMENTS && rdf->involved[z[i]];
+  TS_TRY(TSI_NEW(p->x, p->n));
+  TS_TRY(TSI_NEW(p->z, p->n));
+  TS_TRY(TSI_NEW(image, p->n));
   for (ts_lidx i = 0; i < n; i++) {
     if (z[i] > TS_ELEMENTS || !rdf->involved[z[i]]) continue;
-    if (*m == rdf->room)
-      return tsi_fail(TS_ERR_ARG, "radial distribution: the elements of the atoms have changed");
-    memcpy(rdf->x[*m], x[i], sizeof *x);
-    memset(rdf->image[*m], 0, sizeof *rdf->image);
-    rdf->gid[*m] = *m;
-    rdf->z[(*m)++] = z[i];
+    memcpy(p->x[p->own], x[i], sizeof *x);
+    p->z[p->own++] = z[i];
   }
-  return ts_cell_wrap(cell, *m, rdf->x, rdf->image);
+  const int status = ts_cell_wrap(cell, p->n, p->x, image);
+  free(image);
+  return status;
 }
 
-static void count_edges(ts_rdf *rdf, const ts_edges *edges)
+/* Put the atoms of other ranks behind. */
+static int join(points *p, const ts_remote *remote)
 {
+  points all = {.own = p->own, .n = p->own + remote->n};
+  int status = TSI_NEW(all.x, all.n);
+  if (!status) status = TSI_NEW(all.z, all.n);
+  if (!status) status = TSI_NEW(all.gid, all.n);
+  if (!status) status = TSI_NEW(all.excluded, all.n);
+  if (!status && p->own) {
+    memcpy(all.x, p->x, sizeof *p->x * (size_t)p->own);
+    memcpy(all.z, p->z, (size_t)p->own);
+  }
+  if (!status && remote->n) {
+    memcpy(all.x + p->own, remote->x, sizeof *remote->x * (size_t)remote->n);
+    memcpy(all.z + p->own, remote->tag, (size_t)remote->n);
+  }
+  for (ts_lidx i = 0; i < all.n && !status; i++)
+    all.gid[i] = i;
+  free(p->x);
+  free(p->z);
+  *p = all;
+  return status;
+}
+
+static void count_edges(ts_rdf *rdf, const points *p, const ts_edges *edges)
+{
+  int64_t *own = rdf->frame + (int64_t)rdf->nhistograms * rdf->bins;
   for (int64_t e = 0; e < edges->count; e++) {
     const ts_lidx i = edges->receiver[e], j = edges->sender[e];
-    const int which = rdf->found[rdf->z[i]][rdf->z[j]];
+    const int which = rdf->found[p->z[i]][p->z[j]];
     double d[3];
     if (which < 0) continue;
-    const double r = tsi_edge_vector(rdf->x[i], rdf->x[j], edges->shift_vector[edges->shift[e]], d);
+    const double r = tsi_edge_vector(p->x[i], p->x[j], edges->shift_vector[edges->shift[e]], d);
     const int32_t k = (int32_t)(r / rdf->bin);
     if (k >= rdf->bins) continue; /* at the end of the last bin */
-    rdf->histogram[which].count[k] += 1.0;
-    if (i == j) rdf->histogram[which].own = true;
+    rdf->frame[(int64_t)which * rdf->bins + k]++;
+    own[which] += i == j;
   }
 }
 
 /* Search with the senders among atoms first .. last-1 only. */
-static int count_batch(ts_rdf *rdf, const ts_cell *cell, ts_lidx m, ts_lidx first, ts_lidx last)
+static int count_batch(ts_rdf *rdf, const ts_cell *cell, const points *p, ts_lidx first,
+                       ts_lidx last)
 {
   ts_search_params search;
   ts_edges *edges;
   ts_search_params_init(&search);
   search.cutoff = rdf->bins * rdf->bin;
-  search.excluded_sender = rdf->excluded;
-  for (ts_lidx i = 0; i < m; i++)
-    rdf->excluded[i] = i < first || i >= last || !rdf->sends[rdf->z[i]];
-  TS_TRY(ts_edges_build(cell, m, 0, (const double(*)[3])rdf->x, rdf->gid, &search, &edges));
-  count_edges(rdf, edges);
+  search.excluded_sender = p->excluded;
+  for (ts_lidx i = 0; i < p->n; i++)
+    p->excluded[i] = i < first || i >= last || !rdf->sends[p->z[i]];
+  TS_TRY(ts_edges_build(cell, p->own, p->n - p->own, (const double(*)[3])p->x, p->gid, &search,
+                        &edges));
+  count_edges(rdf, p, edges);
   ts_edges_destroy(&edges);
   return 0;
 }
 
+static int count_pairs(ts_rdf *rdf, const ts_cell *cell, const points *p)
+{
+  const double reach = rdf->bins * rdf->bin, volume = ts_cell_volume(cell);
+  const double around =
+      1.0 + (double)rdf->involved_atoms * (4.0 / 3.0 * pi * reach * reach * reach) / volume;
+  const ts_lidx batch = (ts_lidx)fmin(fmax(batch_edges / around, 1.0), (double)p->n);
+  memset(rdf->frame, 0, sizeof *rdf->frame * (size_t)rdf->nhistograms * (size_t)(rdf->bins + 1));
+  for (ts_lidx first = 0; first < p->n; first += batch)
+    TS_TRY(count_batch(rdf, cell, p, first, p->n - first < batch ? p->n : first + batch));
+  return 0;
+}
+
+/* The frame's counts of this rank, in rdf->frame. */
+static int count_frame(ts_rdf *rdf, const ts_cell *cell, ts_lidx n, const double (*x)[3],
+                       const uint8_t *z)
+{
+  points p = {0};
+  ts_level1_params level1;
+  ts_remote remote = {0};
+  ts_level1_params_init(&level1);
+  int status = tsi_ranks_agree(&rdf->ranks, gather(rdf, cell, n, x, z, &p));
+  if (!status && rdf->ranks.size > 1) {
+    const ts_shard shard = {.n = p.own, .x = (const double(*)[3])p.x, .tag = p.z};
+    status =
+        ts_level1_find(&rdf->ranks, &level1, cell, rdf->bins * rdf->bin, &shard, &remote, NULL);
+  }
+  if (!status) {
+    status = join(&p, &remote);
+    if (!status) status = count_pairs(rdf, cell, &p);
+    status = tsi_ranks_agree(&rdf->ranks, status);
+  }
+  ts_remote_free(&remote);
+  free(p.x);
+  free(p.z);
+  free(p.gid);
+  free(p.excluded);
+  return status;
+}
+
 int ts_rdf_add(ts_rdf *rdf, const ts_cell *cell, ts_lidx n, const double (*x)[3], const uint8_t *z)
 {
-  const double volume = ts_cell_volume(cell), reach = rdf->bins * rdf->bin;
-  ts_lidx m;
-  TS_TRY(gather(rdf, cell, n, x, z, &m));
-  for (int h = 0; h < rdf->nhistograms; h++)
-    rdf->histogram[h].own = false;
-  const double around = 1.0 + m * (4.0 / 3.0 * pi * reach * reach * reach) / volume;
-  const ts_lidx batch = (ts_lidx)fmin(fmax(batch_edges / around, 1.0), (double)m);
-  for (ts_lidx first = 0; first < m; first += batch)
-    TS_TRY(count_batch(rdf, cell, m, first, m - first < batch ? m : first + batch));
+  const double volume = ts_cell_volume(cell);
+  const int64_t *own = rdf->frame + (int64_t)rdf->nhistograms * rdf->bins;
+  TS_TRY(count_frame(rdf, cell, n, x, z));
+  TS_TRY(ts_ranks_sum_i64(&rdf->ranks, rdf->nhistograms * (rdf->bins + 1), rdf->frame));
   for (int h = 0; h < rdf->nhistograms; h++) {
     histogram *hist = &rdf->histogram[h];
-    const double na = rdf->atoms_of[hist->a];
-    const double others = rdf->atoms_of[hist->b] - (hist->a == hist->b && !hist->own ? 1.0 : 0.0);
+    const double na = (double)rdf->atoms_of[hist->a];
+    const double others =
+        (double)rdf->atoms_of[hist->b] - (hist->a == hist->b && !own[h] ? 1.0 : 0.0);
     hist->weight += na * others / volume;
+    for (int32_t k = 0; k < rdf->bins; k++)
+      hist->count[k] += (double)rdf->frame[(int64_t)h * rdf->bins + k];
   }
   rdf->frames += 1.0;
   return 0;

@@ -13,8 +13,8 @@
 #ifndef TS_RDF_H
 #define TS_RDF_H
 
+#include "comm/peers.h"
 #include "neighbor/cell.h"
-#include "runtime/types.h"
 
 typedef struct ts_rdf ts_rdf;
 
@@ -23,19 +23,22 @@ typedef struct ts_rdf_params {
   const uint8_t (*pair)[2]; /**< [npairs] atomic numbers A, B; copied */
   double r_max;             /**< [Å], > 0 */
   double bin;               /**< [Å], > 0; the last bin may end beyond r_max */
+  const ts_ranks *ranks;    /**< that share the atoms; copied; NULL: this rank has all */
 } ts_rdf_params;
 
-/** Create empty accumulators.  Not collective.
+/** Create empty accumulators, the same on all ranks.  Collective on params->ranks.
  * \param [in] cell  Must be periodic in three directions: a density is needed.
- * \param [in] z     [n] atomic numbers; both elements of each pair must occur.
- * \return 0, TS_ERR_INPUT (not periodic, an absent element, no bins) or TS_ERR_MEMORY. */
+ * \param [in] z     [n] atomic numbers of this rank's atoms; both elements of each pair must occur
+ *                   on some rank.
+ * \return 0, TS_ERR_INPUT (not periodic, an absent element, no bins), TS_ERR_MEMORY or TS_ERR_MPI.
+ */
 int ts_rdf_create(const ts_rdf_params *params, const ts_cell *cell, ts_lidx n, const uint8_t *z,
                   ts_rdf **out);
 void ts_rdf_destroy(ts_rdf **rdf);
 
-/** Add one frame.  Not collective.
+/** Add one frame.  Collective: the counts of all ranks' atoms are added on every rank.
  * \param [in] x  [n,3] double [Å], wrapped or not
- * \return 0 or TS_ERR_MEMORY. */
+ * \return 0, TS_ERR_MEMORY or TS_ERR_MPI. */
 int ts_rdf_add(ts_rdf *rdf, const ts_cell *cell, ts_lidx n, const double (*x)[3], const uint8_t *z);
 
 /** Frames so far. */

@@ -169,9 +169,7 @@ static void test_execution(void **state)
   assert_true(job.execution.recompute == 1.0 && job.execution.radial_tolerance == 1e-9);
   assert_false(job.execution.replay);
   assert_string_equal(job.execution.scheduler, "eager");
-  not_yet("\"neighbors\": {\"level1\": \"bins\"}", "neighbors.level1: \"bins\" is not supported");
-  not_yet("\"partition\": {\"cut\": \"edges\"}", "not supported");
-  not_yet("\"partition\": {\"sort\": \"root\"}", "not supported");
+  not_yet("\"task\": \"relax\"", "task: \"relax\" is not supported");
   not_yet("\"execution\": {\"matrix\": \"amx3\"}", "not supported");
   not_yet("\"trace\": {\"enabled\": false}", "trace is not supported in this version");
   wrong("\"neighbors\": {\"skin_A\": -0.1}", "neighbors.skin_A");
