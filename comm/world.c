@@ -58,6 +58,19 @@ void ts_world_yield(void)
   setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0); /* Open MPI: read in MPI_Init */
 }
 
+bool ts_world_launched(int *rank)
+{
+  static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+  *rank = 0;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const char *text = getenv(names[i]);
+    if (!text) continue;
+    *rank = atoi(text);
+    return true;
+  }
+  return false;
+}
+
 int ts_world_create(ts_world **out)
 {
   TS_TRY(TSI_NEW(*out, 1));

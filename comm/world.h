@@ -15,6 +15,11 @@ typedef struct ts_world ts_world;
  * collective.  Call it before MPI is started; a choice that the user has made stands. */
 void ts_world_yield(void);
 
+/** Was this process started by mpirun (or another launcher that says so in the environment), and as
+ * which rank?  For what must be known before MPI is started.  Not collective.
+ * \param [out] rank  0 if nobody says. */
+bool ts_world_launched(int *rank);
+
 /** Start MPI, unless the host program has.  Collective: the first call of every rank.
  * \param [out] out  Owned by the caller: ts_world_destroy(); NULL on failure.
  * \return 0; TS_ERR_MPI (also: this MPI does not let several threads call it); TS_ERR_MEMORY. */

@@ -58,6 +58,7 @@ static int log_memory(const ts_job *job, const ts_system *system, const ts_model
 int ts_check_job(const ts_job *job)
 {
   const ts_ranks alone = ts_ranks_virtual(1);
+  tsi_contents contents;
   char path[TS_JOB_TEXT];
   ts_system *system;
   ts_model *model = NULL;
@@ -65,10 +66,11 @@ int ts_check_job(const ts_job *job)
   fflush(stdout);
   TS_TRY(ts_job_input(job, job->structure, path));
   TS_TRY(ts_xyz_read(&alone, path, &system));
-  tsi_setup_log_system(path, system);
   int status;
+  TS_TRY_GOTO(status, tsi_setup_contents(&alone, system, &contents), done);
+  tsi_setup_log_system(path, system, &contents);
   TS_TRY_GOTO(status, check_system(job, path, system), done);
-  TS_TRY_GOTO(status, tsi_setup_model(job, system, &model), done);
+  TS_TRY_GOTO(status, tsi_setup_model(job, system, &contents, &model), done);
   tsi_setup_log_model(job, model);
   TS_TRY_GOTO(status, log_memory(job, system, model), done);
 done:

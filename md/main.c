@@ -3,6 +3,7 @@
  * The command line.  A command is one row of a table: name, function, usage.  A job is read and
  * checked in full before anything is started.  Errors leave through one place, as one line, with
  * the exit status that docs/job-file.md promises. */
+#include "comm/world.h"
 #include "md/command.h"
 #include "md/run.h"
 #include "runtime/error.h"
@@ -67,8 +68,8 @@ static int run(int argc, char **argv)
   static ts_job job;
   job_words words;
   TS_TRY(parse_job_words("run", true, argc, argv, &words));
-  TS_TRY(ts_job_read(words.path, words.nset, words.set, &job));
-  return ts_run_job(&job, words.resume);
+  const int status = ts_job_read(words.path, words.nset, words.set, &job);
+  return status ? ts_run_refuse(status) : ts_run_job(&job, words.resume);
 }
 
 static int check(int argc, char **argv)
@@ -166,6 +167,9 @@ static int dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+  int rank;
+  ts_world_launched(&rank);
+  ts_log_set_rank(rank); /* all ranks have the same words, and one of them complains */
   int status = dispatch(argc, argv);
   if (fflush(stdout) || ferror(stdout)) {
     if (!status) status = tsi_fail(TS_ERR_IO, "standard output could not be written");

@@ -10,7 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "comm/sparse.h"
 #include "md/h5.h"
 #include "md/run_impl.h"
 #include "md/setup.h"
@@ -29,6 +32,7 @@ static const struct {
 } signals[] = {{SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"}, {SIGUSR1, "SIGUSR1"}};
 
 static volatile sig_atomic_t signal_seen;
+static volatile sig_atomic_t leave_with; /* the exit status */
 
 static void note_signal(int number)
 {
@@ -56,15 +60,31 @@ static const char *signal_name(int number)
 
 /* ---- start */
 
-static int start_world(tsi_run *run)
+/* `status` is of what came before: all ranks go on, or none. */
+static int start_world(tsi_run *run, int status)
 {
+  char message[2048];
+  snprintf(message, sizeof message, "%s", ts_error_message());
+  ts_world_yield();
   TS_TRY(ts_world_create(&run->world));
-  ts_log_set_rank(ts_world_rank(run->world));
   TS_TRY(ts_ranks_of(ts_world_comm(run->world), &run->ranks));
-  if (ts_world_size(run->world) == 1) return 0;
+  if (status) tsi_fail(status, "%s", message);
+  TS_TRY(tsi_ranks_agree(&run->ranks, status));
+  if (run->ranks.size == 1) return 0;
   return tsi_fail(TS_ERR_UNSUPPORTED,
                   "%d ranks were started; this version runs on one (mpirun -n 1)",
-                  ts_world_size(run->world));
+                  run->ranks.size);
+}
+
+/* Ranks that wait yield: on the cores of this node are workers that others wait for. */
+static int start_collective(tsi_run *run)
+{
+  ts_collective_params params;
+  if (run->ranks.size == 1) return 0;
+  ts_collective_params_init(&params);
+  params.algorithm = run->job->execution.collectives;
+  params.yield = true;
+  return ts_collective_create(ts_world_comm(run->world), &params, &run->collective);
 }
 
 static int start_engine(tsi_run *run)
@@ -77,6 +97,7 @@ static int start_engine(tsi_run *run)
   params.workers = (int)run->job->execution.workers;
   params.scheduler = run->job->execution.scheduler;
   TS_TRY(ts_world_share(run->world, &topology, &params.sharers, &params.share));
+  if (run->ranks.size > 1) params.comm = ts_world_comm(run->world);
   TS_TRY(ts_engine_create(&topology, &params, &run->engine));
   ts_topology_describe(&topology, text, sizeof text);
   ts_log(TS_LOG_INFO, "machine    %s", text);
@@ -116,6 +137,7 @@ static int new_velocities(tsi_run *run)
            "%s has velocities, but new ones are drawn (velocities.source is \"draw\")",
            job->structure);
   ts_velocities_draw((uint64_t)job->velocities.seed, s->n, s->gid, s->mass, s->v, &sums);
+  TS_TRY(ts_ranks_sum_i64(&run->ranks, sizeof sums / sizeof(int64_t), (int64_t *)&sums));
   ts_velocities_settle(job->velocities.temperature, &sums, s->n, s->v);
   s->has_velocities = true;
   return 0;
@@ -132,9 +154,12 @@ static int make_step(tsi_run *run)
   free(order);
   TS_TRY(status);
   const ts_step_stats stats = ts_step_statistics(run->step);
+  int64_t candidates[TS_MAX_STAGES];
   double edges[TS_MAX_STAGES];
+  memcpy(candidates, stats.candidates, sizeof candidates);
+  TS_TRY(ts_ranks_sum_i64(&run->ranks, TS_MAX_STAGES, candidates));
   for (int s = 0; s < run->model->desc.nstages; s++)
-    edges[s] = (double)stats.candidates[s] / (double)run->system->n;
+    edges[s] = (double)candidates[s] / (double)run->system->natoms;
   tsi_setup_log_edges(run->model, params.skin, edges);
   tsi_setup_log_memory(run->model, stats.bytes);
   ts_log(TS_LOG_INFO, "tiles      %d of %d atoms", stats.tiles, stats.tile_atoms);
@@ -178,15 +203,27 @@ static void log_task(const tsi_run *run)
          (long long)job->velocities.seed);
 }
 
+static int check_ranks(const tsi_run *run)
+{
+  if (run->ranks.size <= run->system->natoms) return 0;
+  return tsi_fail(TS_ERR_INPUT,
+                  "%s: %d ranks for the %lld atoms of %s; expected at most one rank "
+                  "per atom",
+                  run->job->path, run->ranks.size, (long long)run->system->natoms,
+                  run->job->structure);
+}
+
 /* Inputs first, so that a wrong one is answered before anything is started. */
 static int start(tsi_run *run, bool resume)
 {
   const ts_job *job = run->job;
   char structure[TS_JOB_TEXT], model[TS_JOB_TEXT];
-  TS_TRY(ts_job_input(job, job->structure, structure));
-  TS_TRY(ts_job_input(job, job->model, model));
-  TS_TRY(start_world(run));
-  TS_TRY(digest_file(model, run->model_digest, sizeof run->model_digest));
+  tsi_contents contents;
+  int status = ts_job_input(job, job->structure, structure);
+  if (!status) status = ts_job_input(job, job->model, model);
+  TS_TRY(start_world(run, status));
+  status = digest_file(model, run->model_digest, sizeof run->model_digest);
+  TS_TRY(tsi_ranks_agree(&run->ranks, status));
   TS_TRY(tsi_run_check_folder(run, resume));
   if (resume && tsi_run_has_checkpoint(run)) {
     TS_TRY(tsi_run_load(run));
@@ -194,13 +231,17 @@ static int start(tsi_run *run, bool resume)
     if (resume) ts_log(TS_LOG_INFO, "resume     no checkpoint yet: starting from step 0");
     TS_TRY(ts_xyz_read(&run->ranks, structure, &run->system));
   }
-  tsi_setup_log_system(job->structure, run->system);
+  TS_TRY(check_ranks(run));
+  TS_TRY(tsi_setup_contents(&run->ranks, run->system, &contents));
+  tsi_setup_log_system(job->structure, run->system, &contents);
   if (job->task == TS_TASK_MD && !run->resume) TS_TRY(new_velocities(run));
   TS_TRY(tsi_run_make_folder(run));
-  TS_TRY(tsi_setup_model(job, run->system, &run->model));
+  status = tsi_setup_model(job, run->system, &contents, &run->model);
+  TS_TRY(tsi_ranks_agree(&run->ranks, status));
   tsi_setup_log_model(job, run->model);
   make_setup(run);
-  TS_TRY(start_engine(run));
+  TS_TRY(tsi_ranks_agree(&run->ranks, start_engine(run)));
+  TS_TRY(start_collective(run));
   TS_TRY(make_step(run));
   log_task(run);
   return 0;
@@ -208,12 +249,30 @@ static int start(tsi_run *run, bool resume)
 
 /* ---- the tasks */
 
-/* Observables of a step; those of a step that has failed do not count. */
+static int find_extremes(tsi_run *run)
+{
+  if (!run->total_known) TS_TRY(ts_partial_extremes(&run->total, run->collective));
+  run->total_known = true;
+  return 0;
+}
+
+/* Observables of a step; those of a step that has failed do not count.  The sums are equal on all
+ * ranks, and so is what follows from them; whose force is the largest is found out where a row or a
+ * message needs it. */
 static int observe(tsi_run *run, int64_t number, const ts_partial *total, ts_observer *observer)
 {
   ts_observables now;
   ts_observer next = *observer;
-  TS_TRY(ts_observe(&run->setup, number, total, &next, &now));
+  run->total = *total;
+  run->total_known = run->ranks.size == 1;
+  if (tsi_run_row_due(run, number)) TS_TRY(find_extremes(run));
+  int status = ts_observe(&run->setup, number, &run->total, &next, &now);
+  if (status && !run->total_known) {
+    TS_TRY(find_extremes(run));
+    next = *observer;
+    status = ts_observe(&run->setup, number, &run->total, &next, &now);
+  }
+  if (status) return status;
   *observer = next;
   run->last = now;
   return 0;
@@ -241,12 +300,16 @@ static bool checkpoint_due(const tsi_run *run)
   return run->last.step == run->job->steps || (every > 0 && run->last.step % every == 0);
 }
 
-/* Why the run should stop after this step; NULL: go on. */
-static const char *stop_reason(const tsi_run *run, double began, double longest)
+/* Why all ranks should stop after this step, whichever of them was told to; NULL: go on. */
+static int agree_to_stop(const tsi_run *run, double began, double longest, const char **reason)
 {
   const double limit = (double)run->job->max_walltime;
-  if (signal_seen) return signal_name((int)signal_seen);
-  return limit > 0 && ts_clock() - began + longest >= limit ? "max_walltime" : NULL;
+  double why[2] = {(double)signal_seen,
+                   limit > 0 && ts_clock() - began + longest >= limit ? 1.0 : 0.0};
+  if (run->collective)
+    TS_TRY(ts_collective_allreduce(run->collective, TS_CTYPE_DOUBLE, TS_COP_MAX, why, why, 2));
+  *reason = why[0] > 0 ? signal_name((int)why[0]) : why[1] > 0 ? "max_walltime" : NULL;
+  return 0;
 }
 
 static int loop(tsi_run *run, double began)
@@ -254,18 +317,44 @@ static int loop(tsi_run *run, double began)
   double longest = 0; /* of a step: leave before the next one would not fit */
   for (int64_t number = run->first_step + 1; number <= run->job->steps; number++) {
     const double before = ts_clock();
+    const char *reason = NULL;
     TS_TRY(advance(run, number));
     TS_TRY(tsi_run_output(run));
     const bool due = checkpoint_due(run);
     if (due) TS_TRY(tsi_run_save(run));
     longest = fmax(longest, ts_clock() - before);
-    const char *reason = number < run->job->steps ? stop_reason(run, began, longest) : NULL;
+    if (number < run->job->steps) TS_TRY(agree_to_stop(run, began, longest, &reason));
     if (!reason) continue;
     if (!due) TS_TRY(tsi_run_save(run));
     return tsi_fail(TS_ERR_STOPPED, "stopped by %s after step %lld of %lld; continue with --resume",
                     reason, (long long)number, (long long)run->job->steps);
   }
   return 0;
+}
+
+/* ---- the end */
+
+/* Whether all ranks are here, or come within two seconds. */
+static bool all_here(const tsi_run *run)
+{
+  const struct timespec pause = {.tv_nsec = 1000000};
+  const double begin = ts_clock();
+  MPI_Request request;
+  int here = 0;
+  if (MPI_Ibarrier(ts_world_comm(run->world), &request)) return false;
+  while (!MPI_Test(&request, &here, MPI_STATUS_IGNORE) && !here && ts_clock() - begin < 2)
+    nanosleep(&pause, NULL);
+  return here;
+}
+
+/* A failure that other ranks do not share (memory, a lost connection) leaves them waiting for this
+ * one: end them all. */
+static void end_if_alone(const tsi_run *run, int status)
+{
+  if (!status || run->ranks.size < 2 || all_here(run)) return;
+  ts_error_print(status);
+  fflush(stdout);
+  ts_world_abort(run->world, status);
 }
 
 static int run_md(tsi_run *run, double began)
@@ -280,6 +369,7 @@ static int run_md(tsi_run *run, double began)
     if (!status && run->job->steps == 0) status = tsi_run_save(run);
   }
   if (!status) status = loop(run, began);
+  end_if_alone(run, status);
   char message[2048]; /* the summary must not replace the message of a failure */
   snprintf(message, sizeof message, "%s", ts_error_message());
   if (status && status != TS_ERR_STOPPED && run->saved_step >= 0)
@@ -296,6 +386,7 @@ static int run_energy(tsi_run *run)
   TS_TRY(first_evaluation(run, false));
   TS_TRY(tsi_run_write_energy(run));
   TS_TRY(ts_job_output(run->job, run->job->output.trajectory.file, path));
+  if (run->ranks.first > 0) return 0;
   printf("energy %.10f eV\nlargest force %.6f eV/A on atom %lld\n", run->last.epot,
          run->last.max_force, (long long)run->last.max_force_gid + 1);
   if (run->setup.volume > 0) {
@@ -307,10 +398,24 @@ static int run_energy(tsi_run *run)
   return 0;
 }
 
+/* The end of a failed run must not wait for a transfer that never comes. */
+static void leave(int number)
+{
+  (void)number;
+  _exit(leave_with);
+}
+
 static int finish(tsi_run *run, int status)
 {
   char message[2048];
   snprintf(message, sizeof message, "%s", ts_error_message());
+  end_if_alone(run, status);
+  if (status && run->ranks.size > 1) {
+    if (run->ranks.first == 0) ts_error_print(status);
+    leave_with = ts_status_exit(status);
+    signal(SIGALRM, leave);
+    alarm(3);
+  }
   const int closed = ts_trajectory_close(&run->trajectory);
   if (!status && closed) {
     status = closed;
@@ -323,17 +428,24 @@ static int finish(tsi_run *run, int status)
   ts_model_destroy(&run->model);
   ts_system_destroy(&run->system);
   ts_engine_destroy(&run->engine);
+  ts_collective_destroy(&run->collective);
   if (status) tsi_fail(status, "%s", message);
   const bool broken = tsi_h5_is_broken();
-  if (status && run->world && ts_world_rank(run->world) == 0 &&
-      (broken || ts_world_size(run->world) > 1))
-    ts_error_print(status);
+  if (status && broken && run->ranks.first == 0) ts_error_print(status);
   if (status && run->world && broken) {
     fflush(stdout);
     ts_world_abort(run->world, status);
   }
   ts_world_destroy(&run->world);
   return status;
+}
+
+int ts_run_refuse(int status)
+{
+  int rank;
+  tsi_run run = {0};
+  if (!ts_world_launched(&rank)) return status;
+  return finish(&run, start_world(&run, status));
 }
 
 int ts_run_job(const ts_job *job, bool resume)

@@ -15,4 +15,9 @@
  * failed.  The same status on every rank. */
 int ts_run_job(const ts_job *job, bool resume);
 
+/** What a rank does whose job could not be read: tell the others, which wait in ts_run_job() or
+ * have failed alike.  Rank 0 prints the message.  Collective; nothing is started without mpirun.
+ * \return the failure of the lowest rank that has one. */
+int ts_run_refuse(int status);
+
 #endif

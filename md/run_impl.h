@@ -5,6 +5,7 @@
 #ifndef TS_RUN_IMPL_H
 #define TS_RUN_IMPL_H
 
+#include "comm/collective.h"
 #include "comm/peers.h"
 #include "comm/world.h"
 #include "md/checkpoint.h"
@@ -18,7 +19,8 @@
 typedef struct tsi_run {
   const ts_job *job;
   ts_world *world;
-  ts_ranks ranks; /**< of the world */
+  ts_ranks ranks;            /**< of the world */
+  ts_collective *collective; /**< of its ranks; NULL: there is one */
   ts_engine *engine;
   ts_system *system;
   ts_model *model;
@@ -28,12 +30,14 @@ typedef struct tsi_run {
   ts_observe_setup setup;
   ts_observer observer;
   ts_observables last; /**< of the newest step; step -1: none yet */
+  ts_partial total;    /**< of that step */
+  bool total_known;    /**< its extremes are those of all ranks */
   int64_t first_step;
   int64_t saved_step;    /**< of the newest checkpoint; -1: none */
   ts_checkpoint *resume; /**< while a run is being resumed */
   ts_trajectory *trajectory;
   ts_rdf *rdf;
-  ts_report *report;
+  ts_report *report; /**< on rank 0 */
   double output_seconds;
 } tsi_run;
 
@@ -52,8 +56,14 @@ void tsi_run_log_output(const tsi_run *run);
 /** Open log, trajectory and RDF (a resumed run keeps what is there up to its step). */
 int tsi_run_open_output(tsi_run *run);
 
-/** Write what is due after step `last.step`: row, frame, RDF; in this order. */
+/** Is a row of the log due after step `number`? */
+bool tsi_run_row_due(const tsi_run *run, int64_t number);
+
+/** Write what is due after step `last.step`: row, frame, RDF; in this order.  Collective. */
 int tsi_run_output(tsi_run *run);
+
+/** Force rows and frames to the disk.  Collective. */
+int tsi_run_sync(tsi_run *run);
 
 /** The structure with its forces and stress, for task "energy". */
 int tsi_run_write_energy(tsi_run *run);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "comm/sparse.h"
 #include "md/run_impl.h"
 #include "md/ts_units.h"
 #include "runtime/error.h"
@@ -17,6 +18,12 @@ double tsi_run_time(const tsi_run *run, int64_t step)
   return (double)step * run->job->timestep; /* the same bits wherever a run was cut */
 }
 
+/* Rank 0 does what has one place, and all have its success or failure. */
+static bool is_first(const tsi_run *run)
+{
+  return run->ranks.first == 0;
+}
+
 int tsi_run_check_folder(const tsi_run *run, bool resume)
 {
   char folder[TS_JOB_TEXT];
@@ -26,18 +33,22 @@ int tsi_run_check_folder(const tsi_run *run, bool resume)
     return tsi_fail(TS_ERR_INPUT,
                     "%s: task \"energy\" is one evaluation; --resume is for task \"md\"",
                     run->job->path);
-  if (resume || (!ts_report_exists(folder) && !tsi_run_has_checkpoint(run))) return 0;
-  return tsi_fail(TS_ERR_INPUT,
-                  "%s: output.directory %s holds a run already; %sname another directory "
-                  "(--set output.directory=...), or remove it",
-                  run->job->path, folder, energy ? "" : "continue it with --resume, ");
+  const bool started = tsi_run_has_checkpoint(run);
+  int status = 0;
+  if (!resume && is_first(run) && (started || ts_report_exists(folder)))
+    status = tsi_fail(TS_ERR_INPUT,
+                      "%s: output.directory %s holds a run already; %sname another directory "
+                      "(--set output.directory=...), or remove it",
+                      run->job->path, folder, energy ? "" : "continue it with --resume, ");
+  return tsi_ranks_agree(&run->ranks, status);
 }
 
 int tsi_run_make_folder(const tsi_run *run)
 {
   char folder[TS_JOB_TEXT];
-  TS_TRY(ts_job_output(run->job, "", folder));
-  return tsi_folder_make(folder);
+  int status = ts_job_output(run->job, "", folder);
+  if (!status && is_first(run)) status = tsi_folder_make(folder);
+  return tsi_ranks_agree(&run->ranks, status);
 }
 
 /* "FILE every N steps", or how else it is written. */
@@ -88,7 +99,8 @@ int tsi_run_open_output(tsi_run *run)
     const ts_rdf_params params = {.npairs = (int)job->output.rdf.npairs,
                                   .pair = job->output.rdf.pair,
                                   .r_max = job->output.rdf.r_max,
-                                  .bin = job->output.rdf.bin};
+                                  .bin = job->output.rdf.bin,
+                                  .ranks = &run->ranks};
     TS_TRY(ts_rdf_create(&params, &run->system->cell, run->system->n, run->system->z, &run->rdf));
   }
   const ts_report_params params = {.directory = folder,
@@ -96,7 +108,7 @@ int tsi_run_open_output(tsi_run *run)
                                    .first_step = run->first_step,
                                    .last_step = job->steps,
                                    .resume = run->resume != NULL};
-  return ts_report_create(&params, &run->report);
+  return tsi_ranks_agree(&run->ranks, is_first(run) ? ts_report_create(&params, &run->report) : 0);
 }
 
 static int write_frame(tsi_run *run)
@@ -120,7 +132,18 @@ static int write_rdf(tsi_run *run)
 {
   char path[TS_JOB_TEXT];
   TS_TRY(ts_job_output(run->job, run->job->output.rdf.file, path));
-  return ts_rdf_write(run->rdf, path);
+  return tsi_ranks_agree(&run->ranks, is_first(run) ? ts_rdf_write(run->rdf, path) : 0);
+}
+
+bool tsi_run_row_due(const tsi_run *run, int64_t number)
+{
+  return number % run->job->output.log_every == 0;
+}
+
+static int write_row(tsi_run *run)
+{
+  const int status = run->report ? ts_report_row(run->report, &run->last) : 0;
+  return tsi_ranks_agree(&run->ranks, status);
 }
 
 int tsi_run_output(tsi_run *run)
@@ -128,8 +151,8 @@ int tsi_run_output(tsi_run *run)
   const ts_job *job = run->job;
   const int64_t step = run->last.step;
   const double begin = ts_clock();
-  ts_report_progress(run->report, step);
-  if (step % job->output.log_every == 0) TS_TRY(ts_report_row(run->report, &run->last));
+  if (run->report) ts_report_progress(run->report, step);
+  if (tsi_run_row_due(run, step)) TS_TRY(write_row(run));
   if (run->trajectory && step % job->output.trajectory.every == 0) TS_TRY(write_frame(run));
   if (run->rdf && step % job->output.rdf.every == 0) {
     TS_TRY(ts_rdf_add(run->rdf, &run->system->cell, run->system->n,
@@ -138,6 +161,12 @@ int tsi_run_output(tsi_run *run)
   }
   run->output_seconds += ts_clock() - begin;
   return 0;
+}
+
+int tsi_run_sync(tsi_run *run)
+{
+  TS_TRY(tsi_ranks_agree(&run->ranks, run->report ? ts_report_sync(run->report) : 0));
+  return run->trajectory ? ts_trajectory_sync(run->trajectory) : 0;
 }
 
 int tsi_run_write_energy(tsi_run *run)

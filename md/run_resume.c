@@ -76,8 +76,7 @@ int tsi_run_save(tsi_run *run)
   ts_checkpoint *c = NULL;
   int status;
   TS_TRY(ts_job_output(run->job, run->job->output.checkpoint.file, path));
-  TS_TRY(ts_report_sync(run->report));
-  if (run->trajectory) TS_TRY(ts_trajectory_sync(run->trajectory));
+  TS_TRY(tsi_run_sync(run));
   TS_TRY(ts_checkpoint_create(&run->ranks, run->last.step, tsi_run_time(run, run->last.step), &c));
   status = fill(run, c);
   if (!status) status = ts_checkpoint_write(c, path, (int)run->job->output.checkpoint.keep);

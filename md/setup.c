@@ -3,6 +3,7 @@
  * Job to model and step parameters, and what to say about them. */
 #include "md/setup.h"
 
+#include "comm/sparse.h"
 #include "md/ts_units.h"
 #include "models/tensors.h"
 #include "runtime/error.h"
@@ -56,11 +57,20 @@ static int check_elements(const ts_job *job, const ts_model_desc *desc, int nspe
   return 0;
 }
 
-int tsi_setup_model(const ts_job *job, const ts_system *system, ts_model **out)
+int tsi_setup_contents(const ts_ranks *ranks, const ts_system *system, tsi_contents *out)
+{
+  *out = (tsi_contents){0};
+  ts_system_count(system, out->count);
+  for (ts_lidx i = 0; i < system->n; ++i)
+    ts_sum_add(&out->mass, system->mass[i]);
+  return ts_ranks_sum_i64(ranks, sizeof *out / sizeof(int64_t), (int64_t *)out);
+}
+
+int tsi_setup_model(const ts_job *job, const ts_system *system, const tsi_contents *contents,
+                    ts_model **out)
 {
   char path[TS_JOB_TEXT];
   int species[TS_MAX_ELEMENT];
-  int64_t count[TS_ELEMENTS + 1];
   ts_model_desc desc;
   ts_weights *weights;
   ts_topology topology;
@@ -73,9 +83,8 @@ int tsi_setup_model(const ts_job *job, const ts_system *system, ts_model **out)
                             .radial_most = topology.memory_bytes};
   *out = NULL;
   TS_TRY(choose_charge(job, system, &params));
-  ts_system_count(system, count);
   for (int z = 1; z <= TS_ELEMENTS; ++z)
-    if (count[z]) species[params.nspecies++] = z;
+    if (contents->count[z]) species[params.nspecies++] = z;
   TS_TRY(ts_job_input(job, job->model, path));
   TS_TRY(ts_model_load(path, params.has_charge, &desc, &weights));
   int status = check_elements(job, &desc, params.nspecies, species);
@@ -116,14 +125,11 @@ static void log_cell(const ts_cell *cell)
   ts_log(TS_LOG_INFO, "%s Å", line);
 }
 
-void tsi_setup_log_system(const char *path, const ts_system *system)
+void tsi_setup_log_system(const char *path, const ts_system *system, const tsi_contents *contents)
 {
-  int64_t count[TS_ELEMENTS + 1];
-  double mass = 0.0;
+  const int64_t *count = contents->count;
+  const double mass = ts_sum_value(&contents->mass);
   char line[LINE] = "";
-  ts_system_count(system, count);
-  for (ts_lidx i = 0; i < system->n; ++i)
-    mass += system->mass[i];
   add(line, "structure  %s: %lld atoms:", path, (long long)system->natoms);
   for (int z = 1; z <= TS_ELEMENTS; ++z)
     if (count[z])

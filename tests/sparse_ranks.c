@@ -111,6 +111,7 @@ static void agree(const ts_ranks *ranks)
   const bool fails = ranks->first == ranks->size - 1;
   const int mine = fails ? tsi_fail(TS_ERR_INPUT, "mine") : 0;
   check(tsi_ranks_agree(ranks, mine) == TS_ERR_INPUT, "agreement on failure", 0);
+  check(!strcmp(ts_error_message(), "mine"), "the message of who failed", 0);
 }
 
 int main(void)
