@@ -48,6 +48,7 @@ libtessera_la_SOURCES += md/run.c
 libtessera_la_SOURCES += md/run.h
 libtessera_la_SOURCES += md/run_impl.h
 libtessera_la_SOURCES += md/run_output.c
+libtessera_la_SOURCES += md/run_ranks.c
 libtessera_la_SOURCES += md/run_resume.c
 libtessera_la_SOURCES += md/setup.c
 libtessera_la_SOURCES += md/setup.h

@@ -37,7 +37,7 @@ typedef struct points {
   ts_lidx own, n;
   double (*x)[3];
   uint8_t *z;
-  ts_gidx *gid; /* any, different ones */
+  ts_gidx *gid; /* only told apart */
   bool *excluded;
 } points;
 
@@ -177,10 +177,12 @@ static int gather(const ts_rdf *rdf, const ts_cell *cell, ts_lidx n, const doubl
     p->n += z[i] <= TS_ELEMENTS && rdf->involved[z[i]];
   TS_TRY(TSI_NEW(p->x, p->n));
   TS_TRY(TSI_NEW(p->z, p->n));
+  TS_TRY(TSI_NEW(p->gid, p->n));
   TS_TRY(TSI_NEW(image, p->n));
   for (ts_lidx i = 0; i < n; i++) {
     if (z[i] > TS_ELEMENTS || !rdf->involved[z[i]]) continue;
     memcpy(p->x[p->own], x[i], sizeof *x);
+    p->gid[p->own] = p->own;
     p->z[p->own++] = z[i];
   }
   const int status = ts_cell_wrap(cell, p->n, p->x, image);
@@ -208,6 +210,7 @@ static int join(points *p, const ts_remote *remote)
     all.gid[i] = i;
   free(p->x);
   free(p->z);
+  free(p->gid);
   *p = all;
   return status;
 }
@@ -268,7 +271,7 @@ static int count_frame(ts_rdf *rdf, const ts_cell *cell, ts_lidx n, const double
   ts_level1_params_init(&level1);
   int status = tsi_ranks_agree(&rdf->ranks, gather(rdf, cell, n, x, z, &p));
   if (!status && rdf->ranks.size > 1) {
-    const ts_shard shard = {.n = p.own, .x = (const double(*)[3])p.x, .tag = p.z};
+    const ts_shard shard = {.n = p.own, .x = (const double(*)[3])p.x, .gid = p.gid, .tag = p.z};
     status =
         ts_level1_find(&rdf->ranks, &level1, cell, rdf->bins * rdf->bin, &shard, &remote, NULL);
   }

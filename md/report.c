@@ -336,6 +336,21 @@ void ts_report_phases(ts_report *report, int nphases, const ts_phase *phase)
   uselocale(before);
 }
 
+void ts_report_spreads(ts_report *report, int ranks, int n, const ts_spread *spread)
+{
+  const locale_t before = uselocale(report->plain);
+  char title[32];
+  snprintf(title, sizeof title, "of %d ranks", ranks);
+  printf("\n%-24s%14s%14s%14s\n", title, "least", "mean", "most");
+  for (int i = 0; i < n; i++) {
+    const ts_spread *s = &spread[i];
+    printf("%-24s%14.6g%14.6g%14.6g\n", s->name, s->min / s->unit, s->mean / s->unit,
+           s->max / s->unit);
+  }
+  fflush(stdout);
+  uselocale(before);
+}
+
 static void put_last(ts_json_writer *w, const ts_observables *o)
 {
   ts_json_open_object(w, "last");

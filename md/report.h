@@ -57,6 +57,16 @@ void ts_report_pause(ts_report *report);
 /** Print the table of phases: seconds, per step, share; the rest of the wall time as "other". */
 void ts_report_phases(ts_report *report, int nphases, const ts_phase *phase);
 
+/** A number that every rank has: smallest, mean and largest. */
+typedef struct ts_spread {
+  const char *key, *name; /**< in summary.json; on the screen */
+  double unit;            /**< the screen shows multiples of it */
+  double min, mean, max;
+} ts_spread;
+
+/** Print the table of what ranks share, one line for each number. */
+void ts_report_spreads(ts_report *report, int ranks, int n, const ts_spread *spread);
+
 /** Begin summary.json with what every run has: status, steps, atoms, wall time, speed, the last
  * observables, means and drift from the observer, phases.  The object stays open for the caller's
  * own members; ts_report_summary_end writes it.

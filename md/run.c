@@ -69,11 +69,7 @@ static int start_world(tsi_run *run, int status)
   TS_TRY(ts_world_create(&run->world));
   TS_TRY(ts_ranks_of(ts_world_comm(run->world), &run->ranks));
   if (status) tsi_fail(status, "%s", message);
-  TS_TRY(tsi_ranks_agree(&run->ranks, status));
-  if (run->ranks.size == 1) return 0;
-  return tsi_fail(TS_ERR_UNSUPPORTED,
-                  "%d ranks were started; this version runs on one (mpirun -n 1)",
-                  run->ranks.size);
+  return tsi_ranks_agree(&run->ranks, status);
 }
 
 /* Ranks that wait yield: on the cores of this node are workers that others wait for. */
@@ -148,6 +144,11 @@ static int make_step(tsi_run *run)
   ts_step_params params;
   uint64_t *order;
   tsi_setup_step(run->job, run->model, ts_engine_workers(run->engine), &params);
+  if (run->ranks.size > 1) {
+    params.ranks = &run->ranks;
+    params.collective = run->collective;
+    params.transfers = ts_engine_comm(run->engine);
+  }
   TS_TRY(tsi_run_load_order(run, &order));
   params.keys = order;
   const int status = ts_step_create(&params, run->system, &run->step);
@@ -249,7 +250,7 @@ static int start(tsi_run *run, bool resume)
 
 /* ---- the tasks */
 
-static int find_extremes(tsi_run *run)
+int tsi_run_find_extremes(tsi_run *run)
 {
   if (!run->total_known) TS_TRY(ts_partial_extremes(&run->total, run->collective));
   run->total_known = true;
@@ -264,11 +265,12 @@ static int observe(tsi_run *run, int64_t number, const ts_partial *total, ts_obs
   ts_observables now;
   ts_observer next = *observer;
   run->total = *total;
+  run->total_step = number;
   run->total_known = run->ranks.size == 1;
-  if (tsi_run_row_due(run, number)) TS_TRY(find_extremes(run));
+  if (tsi_run_row_due(run, number)) TS_TRY(tsi_run_find_extremes(run));
   int status = ts_observe(&run->setup, number, &run->total, &next, &now);
   if (status && !run->total_known) {
-    TS_TRY(find_extremes(run));
+    TS_TRY(tsi_run_find_extremes(run));
     next = *observer;
     status = ts_observe(&run->setup, number, &run->total, &next, &now);
   }
@@ -450,7 +452,8 @@ int ts_run_refuse(int status)
 
 int ts_run_job(const ts_job *job, bool resume)
 {
-  tsi_run run = {.job = job, .saved_step = -1, .last = {.step = -1}};
+  tsi_run run = {
+      .job = job, .saved_step = -1, .total_step = -1, .total_known = true, .last = {.step = -1}};
   const double began = ts_clock();
   catch_signals();
   int status = start(&run, resume);

@@ -30,8 +30,9 @@ typedef struct tsi_run {
   ts_observe_setup setup;
   ts_observer observer;
   ts_observables last; /**< of the newest step; step -1: none yet */
-  ts_partial total;    /**< of that step */
-  bool total_known;    /**< its extremes are those of all ranks */
+  ts_partial total;    /**< sums of step total_step, which may have failed */
+  int64_t total_step;
+  bool total_known; /**< their extremes are those of all ranks */
   int64_t first_step;
   int64_t saved_step;    /**< of the newest checkpoint; -1: none */
   ts_checkpoint *resume; /**< while a run is being resumed */
@@ -68,7 +69,16 @@ int tsi_run_sync(tsi_run *run);
 /** The structure with its forces and stress, for task "energy". */
 int tsi_run_write_energy(tsi_run *run);
 
-/** Phase table and summary.json; status as in ts_report_summary_begin. */
+/** Find out whose force is the largest, of the step whose sums are in run->total.  Collective. */
+int tsi_run_find_extremes(tsi_run *run);
+
+enum { TSI_SPREADS = 10 };
+
+/** How evenly the ranks share the work.  Collective on several ranks.
+ * \param [in] stats  Of this rank's step. */
+int tsi_run_spreads(const tsi_run *run, const ts_step_stats *stats, ts_spread out[TSI_SPREADS]);
+
+/** Phase table and summary.json; status as in ts_report_summary_begin.  Collective. */
 int tsi_run_finish_output(tsi_run *run, const char *status);
 
 /** Is there a checkpoint to resume from?  Collective. */

@@ -218,16 +218,51 @@ static void put_step_stats(ts_json_writer *w, const tsi_run *run, const ts_step_
   ts_json_put_int(w, "model_bytes", (int64_t)run->model->bytes);
 }
 
-int tsi_run_finish_output(tsi_run *run, const char *status)
+static void put_spreads(ts_json_writer *w, const tsi_run *run, const ts_spread *spread)
 {
+  ts_json_open_object(w, "ranks");
+  ts_json_put_int(w, "count", run->ranks.size);
+  for (int i = 0; i < TSI_SPREADS; i++) {
+    ts_json_open_object(w, spread[i].key);
+    ts_json_put_number(w, "min", spread[i].min);
+    ts_json_put_number(w, "mean", spread[i].mean);
+    ts_json_put_number(w, "max", spread[i].max);
+    ts_json_close(w);
+  }
+  ts_json_close(w);
+}
+
+/* By rank 0. */
+static int report_end(tsi_run *run, const char *status, const ts_step_stats *stats,
+                      const ts_spread *spread)
+{
+  const bool several = run->ranks.size > 1;
   ts_phase phase[NPHASES];
-  const ts_step_stats stats = ts_step_statistics(run->step);
   ts_json_writer *w;
-  phases(run, &stats, phase);
+  phases(run, stats, phase);
   ts_report_pause(run->report);
-  if (run->last.step > run->first_step) ts_report_phases(run->report, NPHASES, phase);
+  if (run->last.step > run->first_step) {
+    ts_report_phases(run->report, NPHASES, phase);
+    if (several) ts_report_spreads(run->report, run->ranks.size, TSI_SPREADS, spread);
+  }
   TS_TRY(ts_report_summary_begin(run->report, status, run->last.step < 0 ? NULL : &run->last,
                                  &run->observer, NPHASES, phase, &w));
-  put_step_stats(w, run, &stats);
+  put_step_stats(w, run, stats);
+  if (several) put_spreads(w, run, spread);
   return ts_report_summary_end(run->report);
+}
+
+int tsi_run_finish_output(tsi_run *run, const char *status)
+{
+  const ts_step_stats stats = ts_step_statistics(run->step);
+  ts_spread spread[TSI_SPREADS];
+  if (run->ranks.size > 1) {
+    TS_TRY(tsi_run_find_extremes(run));
+    TS_TRY(tsi_run_spreads(run, &stats, spread));
+    if (run->total_step == run->last.step) {
+      run->last.max_force = run->total.force2 > 0 ? sqrt(run->total.force2) : 0;
+      run->last.max_force_gid = run->total.force_gid;
+    }
+  }
+  return tsi_ranks_agree(&run->ranks, run->report ? report_end(run, status, &stats, spread) : 0);
 }

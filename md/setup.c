@@ -107,6 +107,12 @@ void tsi_setup_step(const ts_job *job, const ts_model *model, int workers, ts_st
   out->tile_atoms = (int)job->execution.tile_atoms;
   out->recompute = job->execution.recompute;
   out->replay = job->execution.replay;
+  out->reproducible = job->execution.reproducible;
+  out->overlap = job->execution.overlap;
+  out->level1.scheme = job->neighbors.level1;
+  out->partition.root_sort = job->partition.sort == TS_SORT_ROOT;
+  out->partition.slack = job->partition.slack;
+  out->weighted = job->partition.cut == TS_CUT_EDGES;
 }
 
 /* ---- lines of the log */
