@@ -34,6 +34,7 @@ dist_check_SCRIPTS += tests/test_run_failure.py
 dist_check_SCRIPTS += tests/test_run_field.py
 dist_check_SCRIPTS += tests/test_run_forms.py
 dist_check_SCRIPTS += tests/test_run_kill.py
+dist_check_SCRIPTS += tests/test_run_ranks.py
 dist_check_SCRIPTS += tests/test_run_resume.py
 dist_check_SCRIPTS += tests/test_run_signals.py
 dist_check_SCRIPTS += tests/test_schema.py
