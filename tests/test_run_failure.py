@@ -78,9 +78,9 @@ def simulation_fails(folder, cluster):
           "timestep_fs=20", step=1)
     fails(folder, "fast", rf"atom 6 is lost: it moved 5 A from {POINT} to {POINT} .*velocity \(5, ",
           "timestep_fs=1", "structure=fast.xyz", *READ, step=1)
-    fails(folder, "overlap", rf"atoms 4 at {POINT} and 8 at {POINT} overlap: 0 A apart",
+    fails(folder, "overlap", rf"atoms 4 at {POINT} and 8 at {POINT} overlap: 0 Å apart",
           "structure=overlap.xyz")
-    fails(folder, "collision", rf"atoms 1 at {POINT} and 2 at {POINT} overlap: 0\.0\d* A apart",
+    fails(folder, "collision", rf"atoms 1 at {POINT} and 2 at {POINT} overlap: 0\.0\d* Å apart",
           "structure=pair.xyz", "timestep_fs=1", *READ, step=7)
     moving("hot", 60.0)
     fails(folder, "hot", r"the run has blown up: temperature [\d.e+]+ K .*on atom \d+ at ",
