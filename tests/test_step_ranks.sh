@@ -19,7 +19,8 @@ run() {
 }
 few="$golden/molecule-mixed.json $golden/triclinic-cluster-bell.json $golden/forms/form-qkdot.json"
 many="$few $golden/molecule-first.json $golden/slab-zero.json $golden/kcl64-smooth.json
-  $golden/forms/form-cap8.json $golden/forms/form-sphere-head.json"
+  $golden/forms/form-cap8.json $golden/forms/form-sphere-head.json
+  $golden/made/degree-3.json $golden/made/degree-1-qkdot.json"
 for ranks in 1 3 7 8; do
   # shellcheck disable=SC2086
   run $ranks $few
