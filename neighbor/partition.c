@@ -3,8 +3,8 @@
  * Keys, what is to be cut where, and the owners that follow from the cuts.  Weights are counted in
  * whole numbers, so that sums over ranks do not depend on who adds what first.  A cut by weight is
  * searched where the weights want it; if a rank would overflow, again with light atoms raised; and
- * if rounding still leaves an interval empty or beyond its capacity, those places (counted in atoms)
- * are moved and searched once more. */
+ * if rounding still leaves an interval empty or beyond its capacity, those places (counted in
+ * atoms) are moved and searched once more. */
 #include "neighbor/partition.h"
 
 #include <math.h>
