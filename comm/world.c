@@ -53,11 +53,6 @@ static int start(ts_world *world)
   return 0;
 }
 
-void ts_world_yield(void)
-{
-  setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0); /* Open MPI: read in MPI_Init */
-}
-
 bool ts_world_launched(int *rank)
 {
   static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};

@@ -11,10 +11,6 @@
 
 typedef struct ts_world ts_world;
 
-/** Let waits inside MPI yield the core, as StarPU-MPI's thread must: it polls beside a worker.  Not
- * collective.  Call it before MPI is started; a choice that the user has made stands. */
-void ts_world_yield(void);
-
 /** Was this process started by mpirun (or another launcher that says so in the environment), and as
  * which rank?  For what must be known before MPI is started.  Not collective.
  * \param [out] rank  0 if nobody says. */

@@ -65,7 +65,6 @@ static int start_world(tsi_run *run, int status)
 {
   char message[2048];
   snprintf(message, sizeof message, "%s", ts_error_message());
-  ts_world_yield();
   TS_TRY(ts_world_create(&run->world));
   TS_TRY(ts_ranks_of(ts_world_comm(run->world), &run->ranks));
   if (status) tsi_fail(status, "%s", message);

@@ -84,7 +84,6 @@ int main(void)
   ts_engine_params params;
   ts_engine *engine = NULL;
   ranks_watchdog(120);
-  ts_world_yield();
   if (ts_world_create(&world)) return 1;
   const int rank = ts_world_rank(world), size = ts_world_size(world);
   MUST(!ts_topology_read(&topology));
