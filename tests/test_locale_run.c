@@ -43,7 +43,7 @@ static int run(const char *name, bool comma)
 /* MPI starts once in a process, so each run has its own. */
 static int run_apart(const char *name, bool comma)
 {
-  int status;
+  int status = 0;
   const pid_t child = fork();
   if (!child) exit(run(name, comma));
   assert_true(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status));
