@@ -98,11 +98,12 @@ static bool bind_workers(const ts_topology *topology, const ts_engine_params *pa
   if (all > topology->cores && params->share == 0)
     ts_log(TS_LOG_WARNING, "%lld workers on %d cores: they are not bound and take turns",
            (long long)all, topology->cores);
+  /* at every start the same: switched off later, 1.4.10 frees its set of cores a second time */
+  setenv("STARPU_WORKERS_GETBIND", "0", 1);
   if (all != topology->cores) {
     setenv("STARPU_WORKERS_NOBIND", "1", 1);
     return false;
   }
-  setenv("STARPU_WORKERS_GETBIND", "0", 1);
   unsetenv("STARPU_WORKERS_NOBIND");
   conf->use_explicit_workers_bindid = 1;
   for (int i = 0; i < STARPU_NMAXWORKERS; i++)
