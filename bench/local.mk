@@ -27,6 +27,19 @@ EXTRA_PROGRAMS += bench/bench_example
 bench_bench_example_SOURCES = bench/bench_example.c bench/median.h tests/case.c tests/case.h
 bench_bench_example_LDADD = libtessera.la
 EXTRA_DIST += bench/dynamics.py
+EXTRA_DIST += bench/ranks.sh
+EXTRA_PROGRAMS += bench/bench_ranks
+bench_bench_ranks_SOURCES = bench/bench_ranks.c bench/median.h tests/case.c tests/case.h
+bench_bench_ranks_LDADD = libtessera.la
 EXTRA_PROGRAMS += bench/bench_route
 bench_bench_route_SOURCES = bench/bench_route.c tests/terms.c tests/terms.h
 bench_bench_route_LDADD = libtessera.la
+
+# A library to preload, which libtool does not make when shared libraries are off.
+EXTRA_DIST += bench/delay.c
+CLEANFILES += bench/delay.so
+bench: bench/delay.so
+bench/delay.so: bench/delay.c
+	@$(MKDIR_P) bench
+	$(AM_V_CCLD)$(CC) $(STARPU_CFLAGS) $(MPI_CFLAGS) $(TS_CFLAGS) $(CFLAGS) -fPIC -shared -o $@ \
+	  $(srcdir)/bench/delay.c -ldl -lpthread
