@@ -35,7 +35,7 @@ printf '%s on %s cores, load %s\n' "$what" "$cores" "$(cut -d ' ' -f 1 /proc/loa
 case $what in
 cache)
   echo "ranks interval kind      steps   neighbour_ms        step_ms"
-  run 2 cache "$rounds"
+  for ranks in 1 2; do run $ranks cache "$rounds"; done
   ;;
 overlap)
   echo "ranks delay_us kind      steps      on_ms     off_ms   off/on    wait_on   wait_off"
