@@ -18,17 +18,16 @@ run() {
   }
 }
 few="$golden/molecule-mixed.json $golden/triclinic-cluster-bell.json $golden/forms/form-qkdot.json"
-many="$few $golden/molecule-first.json $golden/slab-zero.json $golden/kcl64-smooth.json
-  $golden/forms/form-cap8.json $golden/forms/form-sphere-head.json
+many="$golden/molecule-first.json $golden/slab-zero.json $golden/kcl64-smooth.json
   $golden/made/degree-3.json $golden/made/degree-1-qkdot.json"
 for ranks in 1 3 7 8; do
   # shellcheck disable=SC2086
   run $ranks $few
 done
-for ranks in 2 4; do
-  # shellcheck disable=SC2086
-  run $ranks $many
-done
+# shellcheck disable=SC2086
+run 2 $few $many
+# shellcheck disable=SC2086
+run 4 $many "$golden"/forms/*.json
 run 2 dynamics "$golden/kcl64-chain.json" "$golden/triclinic-first.json"
 run 3 dynamics "$golden/kcl64-cluster.json"
 run 4 shapes "$golden/kcl64-chain.json"
