@@ -5,11 +5,11 @@
 #   cache    rebuilding the edges every step or every tenth
 #   overlap  hiding the exchange or waiting for it, also with messages delayed by bench/delay.so
 #   weak     632 atoms a rank
-#   strong   632 atoms in all: time on 1 and 2 ranks, traffic of 1 to 8
+#   strong   632 atoms in all: time on 1 and 2 ranks, traffic on 1 to 8
 #   uneven   a dense ball in water, cut by atoms and by edges
 #   memory   what a rank holds of 5064 atoms
 # Run in the build folder.  Up to as many ranks as cores have a core each; more share them, and then
-# their times mean nothing and are left out.  ROUNDS (default 3), DELAY (default 2000 us).
+# only counts mean something.  ROUNDS (default 3), DELAY (default 2000 us).
 set -eu
 what=${1:-}
 wrap=
