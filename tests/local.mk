@@ -29,6 +29,7 @@ dist_check_SCRIPTS += tests/test_log_columns.py
 dist_check_SCRIPTS += tests/test_observe_ranks.sh
 dist_check_SCRIPTS += tests/test_rdf.py
 dist_check_SCRIPTS += tests/test_partition_ranks.sh
+dist_check_SCRIPTS += tests/test_resume_ranks.py
 dist_check_SCRIPTS += tests/test_route_ranks.sh
 dist_check_SCRIPTS += tests/test_run_failure.py
 dist_check_SCRIPTS += tests/test_run_field.py
