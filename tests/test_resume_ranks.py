@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Runs on several ranks that were stopped and resumed: on as many ranks they write what an
-undisturbed run writes, byte for byte; on other numbers too with execution.reproducible.  Needs h5py (PyPI) and mpirun."""
+undisturbed run writes, byte for byte; on other numbers too with execution.reproducible.  Needs
+h5py (PyPI) and mpirun."""
 import os
 import shutil
 import sys
