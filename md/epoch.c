@@ -492,10 +492,12 @@ static int begin_period(ts_step *s, const uint64_t *given)
     TS_TRY(partition(s, given));
   else
     TS_TRY(sort_atoms(s));
+  int status = 0;
   if (s->atoms != s->system->n || s->atoms_x != s->system->x) {
     atoms_destroy(s);
-    TS_TRY(tsi_ranks_agree(&s->ranks, atoms_create(s)));
+    status = atoms_create(s);
   }
+  TS_TRY(tsi_ranks_agree(&s->ranks, status));
   for (ts_lidx i = 0; i < s->system->n; i++)
     s->reference[i] = s->model->desc.reference_energy[s->system->z[i]];
   s->partition_age = 0;
