@@ -31,7 +31,7 @@ run() {
   mpirun --oversubscribe --bind-to $bind -n "$ranks" $wrap "$bench/bench_ranks" "$@"
 }
 size_head='ranks    atoms  on_rank     halo  peers    kB/step  messages  arrays_MB   RSS_MB'
-printf '%s on %s cores, load %s\n' "$what" "$cores" "$(cut -d ' ' -f 1 /proc/loadavg)"
+[ -z "$what" ] || printf '%s on %s cores, load %s\n' "$what" "$cores" "$(cut -d ' ' -f 1 /proc/loadavg)"
 case $what in
 cache)
   echo "ranks interval kind      steps   neighbour_ms        step_ms"
