@@ -19,46 +19,15 @@
 #include <sys/resource.h>
 
 #include "bench/median.h"
-#include "comm/world.h"
 #include "md/report.h"
 #include "md/velocities.h"
 #include "md/xyz.h"
 #include "models/tensors.h"
 #include "runtime/error.h"
 #include "tests/case.h"
+#include "tests/ranks_start.h"
 
 enum { MOST = 400, NEVER = 1000000 };
-
-static ts_world *world;
-static ts_ranks ranks;
-static ts_collective *collective;
-static ts_engine *engine;
-
-static void start(void)
-{
-  ts_topology topology;
-  ts_engine_params params;
-  ts_collective_params how;
-  must(ts_world_create(&world));
-  must(ts_ranks_of(ts_world_comm(world), &ranks));
-  must(ts_topology_read(&topology));
-  ts_engine_params_init(&params);
-  params.workers = 1;
-  params.comm = ranks.size > 1 ? ranks.comm : MPI_COMM_NULL;
-  must(ts_world_share(world, &topology, &params.sharers, &params.share));
-  must(ts_engine_create(&topology, &params, &engine));
-  ts_collective_params_init(&how);
-  how.yield = params.sharers > topology.cores;
-  how.algorithm = TS_ALGORITHM_LL_ONE; /* not measured at the start: machines differ */
-  must(ts_collective_create(ranks.comm, &how, &collective));
-}
-
-static void stop(void)
-{
-  ts_collective_destroy(&collective);
-  ts_engine_destroy(&engine);
-  ts_world_destroy(&world);
-}
 
 /* ---- systems: every rank makes the whole and keeps a slice, which the first partition deals out
  */

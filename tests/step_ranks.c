@@ -9,20 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/world.h"
 #include "md/velocities.h"
 #include "runtime/error.h"
 #include "runtime/log.h"
 #include "runtime/memory.h"
 #include "tests/case.h"
+#include "tests/ranks_start.h"
 #include "tests/ranks_watchdog.h"
 
 enum { STEPS = 4, SHAPE_ATOMS = 96 };
 
-static ts_world *world;
-static ts_ranks ranks;
-static ts_collective *collective;
-static ts_engine *engine;
 static int failures, steps = STEPS;
 
 static void check(bool ok, const char *name, const char *what, double value, double limit)
@@ -302,26 +298,6 @@ static ts_system *make_shape(const shape *p, const ts_system *like)
   return s;
 }
 
-static void start(void)
-{
-  ts_topology topology;
-  ts_engine_params params;
-  ts_collective_params how;
-  must(ts_world_create(&world));
-  must(ts_ranks_of(ts_world_comm(world), &ranks));
-  must(ts_topology_read(&topology));
-  ts_engine_params_init(&params);
-  params.workers = 1;
-  params.sharers = ranks.size;
-  params.share = ranks.first;
-  params.comm = ranks.size > 1 ? ranks.comm : MPI_COMM_NULL;
-  must(ts_engine_create(&topology, &params, &engine));
-  ts_collective_params_init(&how);
-  how.yield = true;
-  how.algorithm = TS_ALGORITHM_LL_ONE;
-  must(ts_collective_create(ranks.comm, &how, &collective));
-}
-
 /* The models of a case, made once: their tables take longer than a step. */
 typedef struct models {
   ts_model *of[2]; /* float, double */
@@ -380,8 +356,6 @@ int main(int argc, char **argv)
   int total = failures;
   MPI_Allreduce(&failures, &total, 1, MPI_INT, MPI_SUM, ranks.comm);
   if (ranks.first == 0) printf("%d ranks: %d failed\n", ranks.size, total);
-  ts_collective_destroy(&collective);
-  ts_engine_destroy(&engine);
-  ts_world_destroy(&world);
+  stop();
   return total > 0;
 }
