@@ -2,7 +2,8 @@
  *
  * Tasks on tiles.  One helper per codelet records one task into a program: it names the data that
  * the task reads and writes (StarPU handles, each one block of bytes of one tile) and the model's
- * weights.  Kernels do the arithmetic; the order of the calls in md/step.c is the physics.
+ * weights.  Kernels do the arithmetic; the order of the calls in
+ * md/step_record.c is the physics.
  *
  * What the handles hold, with the shapes of models/kernels.h (real: the model's precision):
  *   x         [n,3] double                 positions of a tile [Å]

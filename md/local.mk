@@ -55,6 +55,7 @@ libtessera_la_SOURCES += md/setup.h
 libtessera_la_SOURCES += md/step.c
 libtessera_la_SOURCES += md/step.h
 libtessera_la_SOURCES += md/step_impl.h
+libtessera_la_SOURCES += md/step_record.c
 libtessera_la_SOURCES += md/sum.h
 libtessera_la_SOURCES += md/system.c
 libtessera_la_SOURCES += md/system.h

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The body of a step, shared by md/step.c (order and decisions) and md/epoch.c (arrays, handles,
- * edges). */
+ * The body of a step, shared by md/step.c (decisions), md/step_record.c (the order of the
+ * tasks) and md/epoch.c (arrays, handles, edges). */
 #ifndef TS_STEP_IMPL_H
 #define TS_STEP_IMPL_H
 
@@ -76,6 +76,9 @@ void tsi_step_sizes(ts_step *step, const ts_step_params *params, ts_lidx n);
  * the curve or by the given keys [system->n]; build edges, tiles, plans and the arrays on them. The
  * programs are gone when it returns.  Collective on the ranks. */
 int tsi_epoch_begin(ts_step *step, bool sort, const uint64_t *given);
+
+/** Record both programs of the epoch.  Not collective. */
+int tsi_step_record(ts_step *step);
 
 /** The line of the log about atoms with more senders than max_neighbors. */
 void tsi_step_log_bound(const ts_stage_desc *stage, int64_t bounded, int64_t atoms);
