@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a program on several ranks starts before a step: MPI, StarPU with one worker, collectives. */
+ * What a program on several ranks starts before a step: MPI, StarPU with one worker, collectives.
+ */
 #ifndef TS_TEST_RANKS_START_H
 #define TS_TEST_RANKS_START_H
 
