@@ -15,6 +15,10 @@ int ts_check_job(const ts_job *job);
  * \param [in] argc, argv  The words behind `model`. */
 int ts_model_command(int argc, char **argv);
 
+/** `tessera plan`: survey virtual ranks, print and write what they would do.  Not collective.
+ * \param [in] argc, argv  The words behind `plan`. */
+int ts_plan_command(int argc, char **argv);
+
 /** `tessera info`: what this program was built with and finds on this machine.  Not collective. */
 int ts_info_print(void);
 

@@ -5,6 +5,7 @@
  * the exit status that docs/job-file.md promises. */
 #include "comm/world.h"
 #include "md/command.h"
+#include "md/plan_words.h"
 #include "md/run.h"
 #include "runtime/error.h"
 #include "runtime/log.h"
@@ -81,13 +82,6 @@ static int check(int argc, char **argv)
   return ts_check_job(&job);
 }
 
-static int plan(int argc, char **argv)
-{
-  (void)argc;
-  (void)argv;
-  return tsi_fail(TS_ERR_UNSUPPORTED, "plan is not supported in this version");
-}
-
 static int schema(int argc, char **argv)
 {
   return argc ? bad_usage("schema", "unknown word", argv[0]) : ts_job_print_schema(stdout);
@@ -112,8 +106,8 @@ static const struct command {
      "tessera check JOB.json [--set KEY=VALUE]...\n\n"
      "Prints the job with every key (standard output), and the atoms, the model and\n"
      "the memory it needs (standard error).  Starts and writes nothing.\n"},
-    {"plan", plan, "partitions for thousands of virtual ranks (not in this version)",
-     "tessera plan ...\n\nNot supported in this version.\n"},
+    {"plan", ts_plan_command, "what K ranks would do: peers, halos, traffic, memory, times",
+     ts_plan_usage},
     {"model", ts_model_command, "make, show and convert weight files",
      "tessera model show FILE\n"
      "tessera model seed --description FILE.json --seed N -o FILE.safetensors [--dtype F32|F64]\n"

@@ -47,8 +47,11 @@ static void all_clip(const tsi_space *space, const ts_level1_params *params, con
   memset(images, 1, (size_t)n);
 }
 
-static const tsi_level1_ops everything = {
-    .row_size = all_row_size, .publish = all_publish, .asks = all_asks, .clip = all_clip};
+static const tsi_level1_ops everything = {.whole = true,
+                                          .row_size = all_row_size,
+                                          .publish = all_publish,
+                                          .asks = all_asks,
+                                          .clip = all_clip};
 
 static const tsi_level1_ops *const ops_of[] = {[TS_LEVEL1_ALL] = &everything,
                                                [TS_LEVEL1_BOX] = &tsi_level1_boxes,
@@ -239,24 +242,49 @@ static void release(tsi_level1 *l)
   free(l->sources);
   ts_parcels_free(&l->asked);
   free(l->metadata);
+  free(l->tally);
   free(l->rows);
   free(l->t);
   free(l->images);
+}
+
+/* Both calls: `l` has what they were given. */
+static int start(tsi_level1 *l, ts_remote *out, ts_level1_stats *stats)
+{
+  const int hosted = l->ranks->hosted;
+  if (out) memset(out, 0, (size_t)hosted * sizeof *out);
+  TS_TRY(check_params(l->params, l->reach));
+  l->ops = ops_of[l->params->scheme];
+  int status = TSI_NEW(l->metadata, hosted);
+  if (!status && l->params->scheme == TS_LEVEL1_ROUTED) status = TSI_NEW(l->sources, hosted);
+  if (!status && l->counting && stats) status = TSI_NEW(l->tally, hosted);
+  status = tsi_ranks_agree(l->ranks, status);
+  if (!status) status = find(l, out, stats);
+  release(l);
+  for (int h = 0; out && status && h < hosted; h++)
+    ts_remote_free(&out[h]);
+  return status;
 }
 
 int ts_level1_find(const ts_ranks *ranks, const ts_level1_params *params, const ts_cell *cell,
                    double reach, const ts_shard *shard, ts_remote *out, ts_level1_stats *stats)
 {
   tsi_level1 l = {.ranks = ranks, .params = params, .cell = cell, .shard = shard, .reach = reach};
-  memset(out, 0, (size_t)ranks->hosted * sizeof *out);
-  TS_TRY(check_params(params, reach));
-  l.ops = ops_of[params->scheme];
-  int status = TSI_NEW(l.metadata, ranks->hosted);
-  if (!status && params->scheme == TS_LEVEL1_ROUTED) status = TSI_NEW(l.sources, ranks->hosted);
-  status = tsi_ranks_agree(ranks, status);
-  if (!status) status = find(&l, out, stats);
-  release(&l);
-  for (int h = 0; status && h < ranks->hosted; h++)
-    ts_remote_free(&out[h]);
-  return status;
+  return start(&l, out, stats);
+}
+
+int ts_level1_count(const ts_ranks *ranks, const ts_level1_params *params, const ts_cell *cell,
+                    double reach, const ts_shard *shard, const bool *wanted, ts_remote *out,
+                    ts_level1_stats *stats)
+{
+  tsi_level1 l = {.ranks = ranks,
+                  .params = params,
+                  .cell = cell,
+                  .shard = shard,
+                  .reach = reach,
+                  .counting = true,
+                  .wanted = wanted};
+  if (ranks->comm != MPI_COMM_NULL || (wanted && !out))
+    return tsi_fail(TS_ERR_ARG, "level 1: counting is for virtual ranks, with room for the halos");
+  return start(&l, out, stats);
 }

@@ -56,6 +56,8 @@ typedef struct ts_remote {
 /** What a rank's filter did.  Pools count images, and the rank's own atoms. */
 typedef struct ts_level1_stats {
   int sources;      /**< ranks asked, itself included */
+  int peers;        /**< other ranks that send some */
+  int64_t atoms;    /**< of other ranks, each once: the halo */
   int64_t metadata; /**< published [bytes]; routed: sent before any atom */
   int64_t full;     /**< box, boxes: atoms of all images (of slices) that were asked for */
   int64_t trim;     /**< box, boxes: those within reach of the cell */
@@ -76,6 +78,17 @@ void ts_level1_params_init(ts_level1_params *params);
  * TS_ERR_UNSUPPORTED (more than 2^31 - 1 atoms); TS_ERR_MPI.  Never 0 on one rank only. */
 int ts_level1_find(const ts_ranks *ranks, const ts_level1_params *params, const ts_cell *cell,
                    double reach, const ts_shard *shard, ts_remote *out, ts_level1_stats *stats);
+
+/** What ts_level1_find() would do, in numbers: no atom is sent, so memory does not grow with the
+ * halos of all ranks.  `traffic`, where ranks have it, is that of the metadata alone.  Virtual
+ * ranks only.
+ * \param [in]  wanted  [size] ranks whose halo is made all the same; NULL: none.
+ * \param [out] out     [size] as there, empty for ranks that are not wanted; NULL if none are.
+ * \param [out] stats   [size]; NULL: only the halos of the wanted ranks are looked for.
+ * \return as there. */
+int ts_level1_count(const ts_ranks *ranks, const ts_level1_params *params, const ts_cell *cell,
+                    double reach, const ts_shard *shard, const bool *wanted, ts_remote *out,
+                    ts_level1_stats *stats);
 
 void ts_remote_free(ts_remote *remote);
 

@@ -56,13 +56,45 @@ static int end_parcel(mail *m, int peer)
   return 0;
 }
 
+/* Whether an asker gets atoms, not only numbers. */
+static bool is_sent(const tsi_level1 *l, int asker)
+{
+  return !l->counting || (l->wanted && l->wanted[asker]);
+}
+
+/* Add to what an asker would get of a source. */
+static void count_answer(tsi_tally *t, ts_lidx n, const uint8_t *images)
+{
+  int64_t atoms = 0, sum = 0;
+  for (ts_lidx i = 0; i < n; i++) {
+    atoms += images[i] > 0;
+    sum += images[i];
+  }
+  t->peers += atoms > 0;
+  t->atoms += atoms;
+  t->images += sum;
+}
+
 /* What a hosted rank has for one that asks with `row`. */
 static int answer_one(tsi_level1 *l, int h, int asker, const char *row, mail *m)
 {
   const ts_shard *s = &l->shard[h];
   const char *own = tsi_level1_row(l, h);
+  const bool sent = is_sent(l, asker);
+  if (!sent && !l->tally) return 0;
   if (!l->ops->asks(&l->space, l->params, row, own, NULL)) return 0;
+  if (!sent && l->ops->whole) {
+    l->tally[asker].peers++;
+    l->tally[asker].atoms += s->n;
+    l->tally[asker].images += s->n;
+    return 0;
+  }
   l->ops->clip(&l->space, l->params, row, own, s->n, (const double(*)[3])l->t, l->images);
+  if (l->tally) count_answer(&l->tally[asker], s->n, l->images);
+  if (!sent) {
+    memset(l->images, 0, (size_t)s->n);
+    return 0;
+  }
   for (ts_lidx i = 0; i < s->n; i++) {
     if (!l->images[i]) continue;
     const atom_record r = {.x = {s->x[i][0], s->x[i][1], s->x[i][2]},
@@ -169,8 +201,17 @@ static int receive(tsi_level1 *l, const ts_parcels *in, ts_remote *out, ts_level
 {
   for (int h = 0; h < l->ranks->hosted; h++) {
     ts_level1_stats s = {0};
-    TS_TRY(sort_in(in, h, &out[h], &s.pool));
+    if (is_sent(l, h)) {
+      TS_TRY(sort_in(in, h, &out[h], &s.pool));
+      s.peers = out[h].peers;
+      s.atoms = out[h].n;
+    }
     if (!stats) continue;
+    if (l->tally) {
+      s.peers = l->tally[h].peers;
+      s.atoms = l->tally[h].atoms;
+      s.pool = l->tally[h].images;
+    }
     count(l, h, &s);
     stats[h] = s;
   }
@@ -181,8 +222,10 @@ int tsi_level1_answer(tsi_level1 *l, ts_remote *out, ts_level1_stats *stats)
 {
   mail m = {.parcels = 0};
   ts_parcels received = {0};
+  ts_ranks ranks = *l->ranks;
+  if (l->counting) ranks.traffic = NULL;
   int status = tsi_ranks_agree(l->ranks, answer_all(l, &m));
-  if (!status) status = ts_sparse_exchange(l->ranks, sizeof(atom_record), &m.p, &received);
+  if (!status) status = ts_sparse_exchange(&ranks, sizeof(atom_record), &m.p, &received);
   ts_parcels_free(&m.p);
   if (!status) status = tsi_ranks_agree(l->ranks, receive(l, &received, out, stats));
   ts_parcels_free(&received);

@@ -28,6 +28,7 @@ static inline void tsi_space_place(const tsi_space *space, const double x[3], do
 }
 
 typedef struct tsi_level1_ops {
+  bool whole; /**< asked for one atom, a rank sends all */
   /** Settle what depends on all atoms (space->bins); may be NULL.  The same on all ranks. */
   void (*prepare)(const ts_level1_params *params, double reach, tsi_space *space);
   size_t (*row_size)(const ts_level1_params *params);
@@ -44,6 +45,12 @@ typedef struct tsi_level1_ops {
 
 extern const tsi_level1_ops tsi_level1_boxes, tsi_level1_bins;
 
+/** What one rank would get. */
+typedef struct tsi_tally {
+  int peers;
+  int64_t atoms, images;
+} tsi_tally;
+
 /** One call. */
 typedef struct tsi_level1 {
   const ts_ranks *ranks;
@@ -58,6 +65,9 @@ typedef struct tsi_level1 {
   ts_sources *sources; /**< routed: [hosted] */
   ts_parcels asked;    /**< routed: rows of the ranks that ask ours */
   int64_t *metadata;   /**< [hosted] bytes */
+  bool counting;       /**< ts_level1_count(): answers are counted, and sent to the wanted only */
+  tsi_tally *tally;    /**< [hosted] counting: of the ranks that ask; NULL: do not count */
+  const bool *wanted;  /**< [hosted] counting, or NULL: nobody */
   double (*t)[3];      /**< places of the atoms of one rank */
   uint8_t *images;     /**< [most atoms of a rank], zeros between uses */
 } tsi_level1;

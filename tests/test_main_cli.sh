@@ -66,7 +66,25 @@ for command in run check plan model schema info; do
 done
 expect 1 'error: a command is expected'
 expect 1 'unknown command "runn"' runn
-expect 1 'plan is not supported in this version' plan --ranks 8
+
+# the planner
+expect 1 'plan: a structure file or --system is expected; see tessera plan --help' plan --ranks 8
+expect 1 'plan: a number of ranks is expected: --ranks' plan --system water
+expect 1 'plan: --system is "ice"; expected one of uniform, water, ' plan --system ice --ranks 8
+expect 1 'plan: --ranks is "8,0"; expected up to 64 numbers from 1 to 65536' plan --system water --ranks 8,0
+expect 1 'plan: --stages is "5x"; expected one or two cutoffs' plan --system water --ranks 8 --stages 5x
+expect 1 'plan: --skin is "-1"; expected a number from 0 to 10' plan --system water --ranks 8 --skin -1
+expect 1 'plan: given twice: --ranks' plan --system water --ranks 8 --ranks 4
+expect 1 'plan: unknown option --rank' plan --system water --rank 8
+expect 1 'plan: only a generated system has --atoms' plan "$folder/water.xyz" --ranks 8 --atoms 9
+expect 1 'plan: 3 atoms on 8 ranks; expected at least one atom a rank' plan "$folder/water.xyz" --ranks 8
+expect 1 'no.xyz: ' plan "$folder/no.xyz" --ranks 8
+expect 1 'plan: times need --costs' plan --system water --ranks 8 --latency-us 2
+expect 0 'on 2 ranks, hilbert' plan "$folder/water.xyz" --repeat 2,2,1 --ranks 1,2 --json "$folder/plan.json" \
+  --csv "$folder/plan.csv" --plot "$folder/plan.svg"
+prints '^Level 1, all ranks'
+[ "$(wc -l <"$folder/plan.csv")" = 3 ] || failed=1
+grep -q '"handshakes_per_rebuild": 2' "$folder/plan.json" || failed=1
 
 # words
 expect 1 'run: a job file is expected; see tessera run --help' run
