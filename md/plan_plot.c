@@ -17,13 +17,16 @@ enum { PANEL_W = 400, PANEL_H = 300, LEFT = 70, TOP = 100, GAP_X = 100, GAP_Y = 
 
 /* ---- the slice ---- */
 
+/* Of c: off the faces of 8, 64 and 512 equal blocks. */
+static const double plane = 7.0 / 16;
+
 void ts_plan_slice_free(ts_plan_slice *s)
 {
   free(s->owner);
   *s = (ts_plan_slice){.ranks = 0};
 }
 
-/* Fractions, with open directions stretched over the atoms. */
+/* Fractions, stretched over the atoms where these leave a part of the cell empty. */
 typedef struct view {
   double low[3], side[3];
 } view;
@@ -34,8 +37,9 @@ static view view_of(const ts_plan_atoms *a)
   view v;
   ts_curve_extent(&a->cell, a->n, (const double(*)[3])a->x, low, high);
   for (int k = 0; k < 3; k++) {
-    v.low[k] = a->cell.periodic[k] ? 0 : low[k];
-    v.side[k] = a->cell.periodic[k] ? 1 : fmax(high[k] - low[k], 1e-9);
+    const bool whole = a->cell.periodic[k] && high[k] - low[k] > 0.9;
+    v.low[k] = whole ? 0 : low[k];
+    v.side[k] = whole ? 1 : fmax(high[k] - low[k], 1e-9);
   }
   return v;
 }
@@ -61,7 +65,7 @@ static int fill_slice(const ts_plan_atoms *a, const ts_survey *s, ts_plan_slice 
   TS_TRY(TSI_NEW(nearest, out->rows * out->columns));
   for (int p = 0; p < out->rows * out->columns; p++) {
     out->owner[p] = -1;
-    nearest[p] = longest / fine / (v.side[2] * a->cell.height[2]); /* a square's width off */
+    nearest[p] = 1.5 * longest / fine / (v.side[2] * a->cell.height[2]); /* in squares */
   }
   for (int r = 0; r < s->ranks; r++)
     for (int64_t i = s->first[r]; i < s->first[r + 1]; i++) {
@@ -70,8 +74,8 @@ static int fill_slice(const ts_plan_atoms *a, const ts_survey *s, ts_plan_slice 
       for (int k = 0; k < 3; k++)
         f[k] = (f[k] - v.low[k]) / v.side[k];
       const int p = pixel(f[1], out->rows) * out->columns + pixel(f[0], out->columns);
-      if (!(fabs(f[2] - 0.5) <= nearest[p])) continue;
-      nearest[p] = fabs(f[2] - 0.5);
+      if (!(fabs(f[2] - plane) <= nearest[p])) continue;
+      nearest[p] = fabs(f[2] - plane);
       out->owner[p] = r;
     }
   free(nearest);
@@ -204,12 +208,15 @@ static double metadata_of(const ts_plan_result *r, int which)
   return which < EXACT && s->scheme[which].counted ? s->scheme[which].bytes.most : 0;
 }
 
+/* Later series have smaller marks, so that equal values show as rings. */
 static void put_mark(FILE *f, double x, double y, int which, ts_curve curve)
 {
-  char a[32], b[32];
-  fprintf(f, "<circle cx=\"%s\" cy=\"%s\" r=\"3.5\" fill=\"%s\" stroke=\"%s\"/>\n", point(x, a),
-          point(y, b), curve == TS_CURVE_HILBERT ? series[which].colour : "#ffffff",
-          series[which].colour);
+  char a[32], b[32], c[32];
+  fprintf(f,
+          "<circle cx=\"%s\" cy=\"%s\" r=\"%s\" fill=\"%s\" stroke=\"%s\" "
+          "stroke-width=\"1.2\"/>\n",
+          point(x, a), point(y, b), point(6 - 0.6 * which, c),
+          curve == TS_CURVE_HILBERT ? series[which].colour : "#ffffff", series[which].colour);
 }
 
 static void put_series(const panel *p, int n, const ts_plan_result *r, measure what, int which,
@@ -272,21 +279,30 @@ static void put_legend(FILE *f, int n, const ts_plan_result *r)
     curve[r[i].survey->curve] = true;
   for (int which = 0; which < SERIES; which++) {
     if (which < EXACT && !r[0].survey->scheme[which].counted) continue;
-    put_mark(f, x + 4, 56, which, TS_CURVE_HILBERT);
-    put_text(f, x + 14, 60, "class=\"tick\"", series[which].label);
+    put_mark(f, x + 4, 60, which, TS_CURVE_HILBERT);
+    put_text(f, x + 14, 64, "class=\"tick\"", series[which].label);
     x += 40 + 7.0 * (double)strlen(series[which].label);
   }
-  put_text(f, x, 60, "class=\"tick\"",
+  put_text(f, x, 64, "class=\"tick\"",
            curve[0] && curve[1] ? "solid: hilbert, dashed: morton" : ts_plan_curve_word(curve[1]));
 }
 
 /* ---- the picture of the slice ---- */
 
-/* Neighbouring numbers get distant hues. */
+/* One of red, green and blue (0, 8, 4) of a hue in [0, 12) at a lightness and a saturation. */
+static int channel(double hue, double light, double saturation, int offset)
+{
+  const double k = fmod(offset + hue, 12);
+  const double edge = fmax(-1, fmin(1, fmin(k - 3, 9 - k)));
+  return (int)lround(255 * (light - saturation * fmin(light, 1 - light) * edge));
+}
+
+/* Neighbouring numbers get distant hues, and three kinds of lightness. */
 static void colour_of(int rank, char text[32])
 {
-  const double hue = fmod(rank * 0.61803398875, 1) * 360;
-  snprintf(text, 32, "hsl(%d,%d%%,%d%%)", (int)hue, 45 + rank * 7 % 3 * 15, 45 + rank * 5 % 4 * 10);
+  const double hue = 12 * fmod(rank * 0.61803398875, 1), light = 0.45 + rank % 3 * 0.15;
+  snprintf(text, 32, "#%02x%02x%02x", channel(hue, light, 0.6, 0), channel(hue, light, 0.6, 8),
+           channel(hue, light, 0.6, 4));
 }
 
 static void put_slice(FILE *f, const ts_plan_slice *s)
@@ -295,7 +311,7 @@ static void put_slice(FILE *f, const ts_plan_slice *s)
   const double scale = fmin(PANEL_W / s->width, PANEL_H / s->height);
   const double w = scale * s->width / s->columns, h = scale * s->height / s->rows;
   char title[96], a[32], b[32], c[32], d[32], colour[32];
-  snprintf(title, sizeof title, "Shards of %d ranks (%s) in the plane halfway up c", s->ranks,
+  snprintf(title, sizeof title, "Shards of %d ranks (%s) in the plane at 7/16 of c", s->ranks,
            ts_plan_curve_word(s->curve));
   put_text(f, x0, y0 - 12, "class=\"title\"", title);
   fputs("<g shape-rendering=\"crispEdges\">\n", f);
@@ -317,6 +333,16 @@ static void put_slice(FILE *f, const ts_plan_slice *s)
   put_text(f, x0, y0 + PANEL_H + 18, "class=\"tick\"", title);
 }
 
+/* Up to its semicolon as a head, the rest below. */
+static void put_title(FILE *f, const char *title)
+{
+  char head[512];
+  const size_t end = strcspn(title, ";");
+  snprintf(head, sizeof head, "%.*s", (int)end, title);
+  put_text(f, LEFT, 22, "class=\"head\"", head);
+  if (title[end]) put_text(f, LEFT, 40, "class=\"tick\"", title + end + 2);
+}
+
 int ts_plan_plot(const char *path, const char *title, int n, const ts_plan_result *result,
                  const ts_plan_slice *slice)
 {
@@ -331,7 +357,7 @@ int ts_plan_plot(const char *path, const char *title, int n, const ts_plan_resul
           ".tick{font-size:12px;fill:#333}.grid{stroke:#ddd}.frame{fill:none;stroke:#333}</style>\n"
           "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
           width, height, width, height, width, height);
-  put_text(f, LEFT, 30, "class=\"head\"", title);
+  put_title(f, title);
   put_legend(f, n, result);
   put_panel(f, 0, 0, "Ranks that a rank asks, itself included (most)", n, result, peers_of);
   put_panel(f, 1, 0, "Candidates of a rank: atoms and images (most)", n, result, candidates_of);

@@ -7,7 +7,7 @@
 
 #include "md/plan_print.h"
 
-/** Who owns what in the plane halfway up c, as small squares along a and b. */
+/** Who owns what in a plane across c, as small squares along a and b. */
 typedef struct ts_plan_slice {
   int ranks; /**< 0: none taken */
   ts_curve curve;
