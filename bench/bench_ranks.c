@@ -162,7 +162,7 @@ static ts_step_params params_of(const ts_model *model)
   p.workers = 1;
   p.period = NEVER;
   p.ranks = ranks.size > 1 ? &ranks : NULL;
-  p.transfers = ts_engine_comm(engine);
+  p.transfers = ts_engine_transfers(engine);
   p.collective = collective;
   p.partition.slack = 0.5;
   return p;

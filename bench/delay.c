@@ -1,92 +1,76 @@
 /* SPDX-License-Identifier: MIT
  *
- * LD_PRELOAD=bench/delay.so TS_DELAY_US=1000: every message that StarPU-MPI sends for us leaves
- * that much later.  A network with this latency on one machine: a thread of its own holds messages
- * back and sleeps meanwhile, so workers lose no time, and one message's delay does not add to
- * another's that is under way. */
-#include <dlfcn.h>
-#include <pthread.h>
-#include <starpu_mpi.h>
-#include <stdio.h>
+ * LD_PRELOAD=bench/delay.so TS_DELAY_US=1000: every message of a step is noticed that much after it
+ * has arrived.  A network with this latency on one machine: nobody is held up meanwhile, and one
+ * message's delay does not add to another's that is under way.
+ *
+ * A step's messages are persistent requests, which are looked for with MPI_Testsome
+ * (runtime/transfers.c).  The one here keeps back what is received until it is due. */
+#include <mpi.h>
 #include <stdlib.h>
 #include <time.h>
 
-typedef struct held {
-  starpu_data_handle_t data;
-  int rank;
-  starpu_mpi_tag_t tag;
-  MPI_Comm comm;
-  void (*callback)(void *);
-  void *arg;
-  struct timespec due;
-  struct held *next;
-} held;
+enum { MOST = 4096 };
 
-typedef int send_function(starpu_data_handle_t, int, starpu_mpi_tag_t, MPI_Comm, void (*)(void *),
-                          void *);
+typedef struct entry {
+  MPI_Request request;
+  double due; /* < 0: has not arrived */
+} entry;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t filled = PTHREAD_COND_INITIALIZER;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static held *first, **last = &first; /* in the order in which they are due */
-static long delay_us;
-static send_function *send;
+static entry inbound[MOST]; /* requests that receive; only one thread at a time looks */
+static int known;
 
-static held *take(void)
+static double now(void)
 {
-  pthread_mutex_lock(&lock);
-  while (!first)
-    pthread_cond_wait(&filled, &lock);
-  held *m = first;
-  first = m->next;
-  if (!first) last = &first;
-  pthread_mutex_unlock(&lock);
-  return m;
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void *release(void *unused)
+static entry *find(MPI_Request request)
 {
-  (void)unused;
-  for (;;) {
-    held *m = take();
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &m->due, NULL) != 0)
-      ;
-    if (send(m->data, m->rank, m->tag, m->comm, m->callback, m->arg)) abort();
-    free(m);
-  }
+  for (int i = 0; i < known; i++)
+    if (inbound[i].request == request) return &inbound[i];
   return NULL;
 }
 
-static void start(void)
+int MPI_Recv_init(void *data, int count, MPI_Datatype type, int rank, int tag, MPI_Comm comm,
+                  MPI_Request *request)
 {
-  pthread_t thread;
-  const char *delay = getenv("TS_DELAY_US");
-  delay_us = delay ? atol(delay) : 0;
-  *(void **)&send = dlsym(RTLD_NEXT, "starpu_mpi_isend_detached");
-  if (!send || pthread_create(&thread, NULL, release, NULL)) {
-    fprintf(stderr, "delay.so: there is no StarPU-MPI, or no thread\n");
-    abort();
-  }
-  pthread_detach(thread);
+  const int code = PMPI_Recv_init(data, count, type, rank, tag, comm, request);
+  if (code) return code;
+  if (known == MOST) abort();
+  inbound[known++] = (entry){*request, -1};
+  return 0;
 }
 
-int starpu_mpi_isend_detached(starpu_data_handle_t data, int rank, starpu_mpi_tag_t tag,
-                              MPI_Comm comm, void (*callback)(void *), void *arg)
+int MPI_Request_free(MPI_Request *request)
 {
-  pthread_once(&once, start);
-  if (delay_us <= 0) return send(data, rank, tag, comm, callback, arg);
-  held *m = malloc(sizeof *m);
-  if (!m) abort();
-  *m = (held){
-      .data = data, .rank = rank, .tag = tag, .comm = comm, .callback = callback, .arg = arg};
-  clock_gettime(CLOCK_MONOTONIC, &m->due);
-  m->due.tv_nsec += delay_us * 1000;
-  m->due.tv_sec += m->due.tv_nsec / 1000000000;
-  m->due.tv_nsec %= 1000000000;
-  pthread_mutex_lock(&lock);
-  *last = m;
-  last = &m->next;
-  pthread_cond_signal(&filled);
-  pthread_mutex_unlock(&lock);
+  entry *e = find(*request);
+  if (e) *e = inbound[--known];
+  return PMPI_Request_free(request);
+}
+
+int MPI_Testsome(int n, MPI_Request *request, int *count, int *index, MPI_Status *status)
+{
+  const char *text = getenv("TS_DELAY_US");
+  const double delay = text ? 1e-6 * atof(text) : 0;
+  int arrived = 0, out = 0;
+  const int code = PMPI_Testsome(n, request, &arrived, index, status);
+  if (code) return code;
+  for (int i = 0; i < arrived; i++) {
+    entry *e = find(request[index[i]]);
+    if (e)
+      e->due = now() + delay;
+    else
+      index[out++] = index[i];
+  }
+  for (int i = 0; i < n; i++) { /* an inactive request passes the look above by */
+    entry *e = find(request[i]);
+    if (!e || e->due < 0 || e->due > now()) continue;
+    e->due = -1;
+    index[out++] = i;
+  }
+  *count = out;
   return 0;
 }

@@ -4,6 +4,7 @@
 # ranks.sh WHAT: one table of bench/bench_ranks on the ranks that it takes, beside what is published.
 #   cache    rebuilding the edges every step or every tenth
 #   overlap  hiding the exchange or waiting for it, also with messages delayed by bench/delay.so
+#   transport  messages by `direct` and by StarPU-MPI, in turns
 #   weak     632 atoms a rank
 #   strong   632 atoms in all: time on 1 and 2 ranks, traffic on 1 to 8
 #   uneven   a dense ball in water, cut by atoms and by edges
@@ -43,6 +44,16 @@ overlap)
   wrap="env LD_PRELOAD=$bench/delay.so TS_DELAY_US=${DELAY:-2000}"
   run 2 overlap "$rounds"
   echo "paper, off over on: up to 1.17 at 512 GPUs"
+  ;;
+transport)
+  echo "$size_head    step_ms    wait_ms"
+  for _ in 1 2 3; do
+    for transport in direct starpu-mpi; do
+      echo "$transport"
+      wrap="env TS_TRANSPORT=$transport"
+      run 2 size 2 "$rounds"
+    done
+  done
   ;;
 weak)
   echo "$size_head    step_ms    wait_ms"

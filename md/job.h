@@ -11,6 +11,7 @@
 #include "neighbor/curve.h"
 #include "neighbor/edges.h"
 #include "neighbor/level1.h"
+#include "runtime/transfers.h"
 
 #include <stdio.h>
 
@@ -80,6 +81,7 @@ typedef struct ts_job {
     bool replay;
     bool reproducible;
     ts_algorithm collectives;
+    ts_transport transfers;
     char scheduler[TS_JOB_NAME];
     int64_t workers;         /* 0: automatic */
     double radial_tolerance; /* 0: automatic */

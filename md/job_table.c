@@ -44,6 +44,8 @@ static const tsi_job_word collectives[] = {{"auto", TS_ALGORITHM_AUTO, false},
                                            {"ll128", TS_ALGORITHM_LL128, false},
                                            {"mpi", TS_ALGORITHM_MPI, false},
                                            {0}};
+static const tsi_job_word transports[] = {
+    {"direct", TS_TRANSPORT_DIRECT, false}, {"starpu-mpi", TS_TRANSPORT_STARPU, false}, {0}};
 static const tsi_job_word precisions[] = {
     {"float", TS_PRECISION_FLOAT, false}, {"double", TS_PRECISION_DOUBLE, false}, {0}};
 static const tsi_job_word matrices[] = {
@@ -274,6 +276,12 @@ const tsi_job_key tsi_job_keys[] = {
      .words = collectives,
      .fallback = "\"auto\"",
      .doc = "How ranks agree and sum on every step (collectives.md); no effect on one rank"},
+    {.path = "execution.transfers",
+     .type = TSI_JOB_WORD,
+     AT(execution.transfers),
+     .words = transports,
+     .fallback = "\"direct\"",
+     .doc = "What carries features between ranks (ranks.md); no effect on one rank"},
     {.path = "execution.scheduler",
      .type = TSI_JOB_NAME,
      AT(execution.scheduler),

@@ -93,6 +93,7 @@ static int start_engine(tsi_run *run)
   params.scheduler = run->job->execution.scheduler;
   TS_TRY(ts_world_share(run->world, &topology, &params.sharers, &params.share));
   if (run->ranks.size > 1) params.comm = ts_world_comm(run->world);
+  params.transport = run->job->execution.transfers;
   TS_TRY(ts_engine_create(&topology, &params, &run->engine));
   ts_topology_describe(&topology, text, sizeof text);
   ts_log(TS_LOG_INFO, "machine    %s", text);
@@ -146,7 +147,7 @@ static int make_step(tsi_run *run)
   if (run->ranks.size > 1) {
     params.ranks = &run->ranks;
     params.collective = run->collective;
-    params.transfers = ts_engine_comm(run->engine);
+    params.transfers = ts_engine_transfers(run->engine);
   }
   TS_TRY(tsi_run_load_order(run, &order));
   params.keys = order;

@@ -29,7 +29,7 @@ typedef struct ts_step_params {
   bool reproducible; /**< the same bits on any number of ranks: sums of integers, no halves */
   /* several ranks; on one, all may stay as ts_step_params_init leaves them */
   const ts_ranks *ranks;     /**< NULL: this rank is alone; copied */
-  MPI_Comm transfers;        /**< where handles are sent: ts_engine_comm() */
+  ts_transfers *transfers;   /**< what sends handles: ts_engine_transfers(); borrowed */
   ts_collective *collective; /**< of these ranks; borrowed */
   ts_level1_params level1;
   ts_partition_params partition; /**< its curve also on one rank */

@@ -12,7 +12,7 @@
 /* Tags of what is under way between two ranks; layers count over all stages. */
 enum { TAG_PLACES = 0, TAG_FEEL = TS_MAX_STAGES, TAG_KV = 2 * TS_MAX_STAGES };
 
-static int64_t tag_back(int layer)
+static int tag_back(int layer)
 {
   return TAG_KV + TSI_LAYERS + layer;
 }
@@ -65,12 +65,10 @@ static bool sends(const ts_step *s, int k, int t)
   return s->halo[k] && s->halo[k]->sends[t];
 }
 
-static int transfer(const recording *c, starpu_data_handle_t handle, int rank, int64_t tag,
-                    bool send)
+static int transfer(const recording *c, starpu_data_handle_t handle, int rank, int tag, bool send)
 {
-  const ts_transfer t = {
-      .handle = handle, .comm = c->s->params.transfers, .rank = rank, .tag = tag, .send = send};
-  return ts_program_add_transfer(c->r.program, &t);
+  const ts_transfer t = {.handle = handle, .rank = rank, .tag = tag, .send = send};
+  return ts_program_add_transfer(c->r.program, c->s->params.transfers, &t);
 }
 
 /* Without overlap everything waits here for what is under way. */

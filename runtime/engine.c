@@ -12,14 +12,10 @@
  * go where it always keeps them: the directory is in the description. */
 #include "runtime/engine.h"
 
-#include <pthread.h>
 #include <starpu.h>
-#include <starpu_mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <time.h>
 #ifdef TS_HAVE_OPENBLAS
 #include <cblas.h>
 #endif
@@ -31,7 +27,7 @@
 struct ts_engine {
   int workers;
   bool bound;
-  MPI_Comm comm; /* for StarPU-MPI alone */
+  ts_transfers *transfers; /* NULL on one rank */
   char scheduler[64];
   char models[1024]; /* StarPU's directory of performance models */
 };
@@ -134,7 +130,7 @@ static int start(const ts_topology *topology, const ts_engine_params *params, ts
   conf.ncpus = engine->workers;
   conf.sched_policy_name = engine->scheduler;
   conf.catch_signals = 0;
-  conf.will_use_mpi = params->comm != MPI_COMM_NULL;
+  conf.will_use_mpi = params->comm != MPI_COMM_NULL && params->transport == TS_TRANSPORT_STARPU;
   quieten_libraries();
   engine->bound = bind_workers(topology, params, engine->workers, &conf);
   const int failed = starpu_init(&conf);
@@ -142,60 +138,6 @@ static int start(const ts_topology *topology, const ts_engine_params *params, ts
   engine->workers = (int)starpu_cpu_worker_get_count();
   find_models(engine->models, sizeof engine->models);
   return 0;
-}
-
-static double seconds(void)
-{
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-/* StarPU gives its thread this name. */
-static bool is_transfer_thread(void)
-{
-  static _Thread_local int known; /* 0: not yet looked */
-  char name[16] = "";
-  if (known) return known > 0;
-  known = !pthread_getname_np(pthread_self(), name, sizeof name) && !strcmp(name, "MPI") ? 1 : -1;
-  if (known > 0) prctl(PR_SET_TIMERSLACK, 1000UL); /* ns; 50 us otherwise */
-  return known > 0;
-}
-
-/* Patience for StarPU-MPI.  Its thread asks MPI without pause whether something has arrived, and
- * takes half a core from the worker that it waits for; if it yields instead (Open MPI's
- * mpi_yield_when_idle), the system may let everybody else run a whole time slice first, and a
- * message takes several of these.  So it sleeps: after 20 us in vain, for 50 us.  Two ranks on two
- * cores that others were loading waited 0.36 s a step like this and 1.9 s with yields.
- *
- * MPI's profiling interface is made for such wrappers: this MPI_Test stands before the library's.
- * Other threads pass through. */
-int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
-{
-  static const struct timespec nap = {.tv_nsec = 50000};
-  static _Thread_local double since; /* in vain */
-  const int code = PMPI_Test(request, flag, status);
-  if (!is_transfer_thread()) return code;
-  const double now = seconds();
-  if (code || *flag) {
-    since = now;
-  } else if (now - since > 20e-6) {
-    nanosleep(&nap, NULL);
-    since = seconds();
-  }
-  return code;
-}
-
-/* StarPU-MPI on a communicator of its own.  Its thread is not bound: it runs where there is room.
- */
-static int start_transfers(MPI_Comm comm, ts_engine *engine)
-{
-  if (comm == MPI_COMM_NULL) return 0;
-  if (MPI_Comm_dup(comm, &engine->comm))
-    return tsi_fail(TS_ERR_MPI, "MPI gives no communicator to StarPU");
-  setenv("STARPU_MPI_NOBIND", "1", 0);
-  const int failed = starpu_mpi_init_comm(NULL, NULL, 0, engine->comm);
-  return failed ? tsi_fail(TS_ERR_STARPU, "StarPU-MPI does not start: %d", failed) : 0;
 }
 
 int ts_engine_create(const ts_topology *topology, const ts_engine_params *params, ts_engine **out)
@@ -213,10 +155,10 @@ int ts_engine_create(const ts_topology *topology, const ts_engine_params *params
   ts_engine *engine = NULL;
   TS_TRY(TSI_NEW(engine, 1));
   snprintf(engine->scheduler, sizeof engine->scheduler, "%s", wanted);
-  engine->comm = MPI_COMM_NULL;
   int status = start(topology, params, engine);
-  if (!status) {
-    status = start_transfers(params->comm, engine);
+  if (!status && params->comm != MPI_COMM_NULL) {
+    status =
+        ts_transfers_create(params->comm, params->transport, engine->workers, &engine->transfers);
     if (status) starpu_shutdown();
   }
   if (status)
@@ -230,20 +172,16 @@ void ts_engine_destroy(ts_engine **engine)
 {
   ts_engine *e = *engine;
   if (!e) return;
-  if (e->comm != MPI_COMM_NULL) {
-    starpu_mpi_shutdown(); /* waits, too */
-    MPI_Comm_free(&e->comm);
-  } else {
-    starpu_task_wait_for_all();
-  }
+  starpu_task_wait_for_all();
+  ts_transfers_destroy(&e->transfers);
   starpu_shutdown();
   free(e);
   *engine = NULL;
 }
 
-MPI_Comm ts_engine_comm(const ts_engine *engine)
+ts_transfers *ts_engine_transfers(const ts_engine *engine)
 {
-  return engine->comm;
+  return engine->transfers;
 }
 
 int ts_engine_workers(const ts_engine *engine)

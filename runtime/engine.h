@@ -2,14 +2,15 @@
  *
  * The engine: StarPU, started for the processors this process may use and stopped again.  One per
  * process.  Workers are threads bound to cores; BLAS runs one thread in each of them, because the
- * tasks are the parallelism.  With several ranks, StarPU-MPI moves data handles between them: one
- * more thread, which polls while a transfer is due and sleeps otherwise. */
+ * tasks are the parallelism.  With several ranks, one more thread waits for the handles that move
+ * between them (runtime/transfers.h). */
 #ifndef TS_ENGINE_H
 #define TS_ENGINE_H
 
 #include <mpi.h>
 
 #include "runtime/topology.h"
+#include "runtime/transfers.h"
 
 typedef struct ts_engine_params {
   int workers;           /**< CPU workers; 0: this process's part of the allowed cores */
@@ -17,6 +18,7 @@ typedef struct ts_engine_params {
   int sharers;           /**< processes that may use the same cores as this one, itself included */
   int share;             /**< which of them this is, 0 .. sharers-1 */
   MPI_Comm comm;         /**< ranks that transfer handles; MPI_COMM_NULL: none do */
+  ts_transport transport;
 } ts_engine_params;
 
 typedef struct ts_engine ts_engine;
@@ -37,9 +39,8 @@ int ts_engine_create(const ts_topology *topology, const ts_engine_params *params
  * by ts_world_abort().  Accepts NULL, sets *engine to NULL. */
 void ts_engine_destroy(ts_engine **engine);
 
-/** Where starpu_mpi_isend_detached() and its kin send: a copy of the communicator of create, so
- * that no other message meets StarPU's; MPI_COMM_NULL without one.  Borrowed. */
-MPI_Comm ts_engine_comm(const ts_engine *engine);
+/** What moves handles between the ranks of create's communicator; NULL without one.  Borrowed. */
+ts_transfers *ts_engine_transfers(const ts_engine *engine);
 
 int ts_engine_workers(const ts_engine *engine);           /**< CPU workers that run */
 const char *ts_engine_scheduler(const ts_engine *engine); /**< the policy that runs; borrowed */

@@ -25,9 +25,9 @@
 #ifndef TS_PROGRAM_H
 #define TS_PROGRAM_H
 
-#include <mpi.h>
 #include <starpu.h>
 
+#include "runtime/transfers.h"
 #include "runtime/types.h"
 
 enum { TS_PROGRAM_PHASES = 32 }; /**< phases of the accounting: 0 .. TS_PROGRAM_PHASES-1 */
@@ -58,16 +58,6 @@ typedef struct ts_task_desc {
   int phase;               /**< 0 .. TS_PROGRAM_PHASES-1 */
 } ts_task_desc;
 
-/** A handle on its way between two ranks.  The other rank records the counterpart with the same
- * tag, which is unique among what these two ranks have under way in this direction. */
-typedef struct ts_transfer {
-  starpu_data_handle_t handle;
-  MPI_Comm comm; /**< borrowed */
-  int rank;      /**< of comm: receiver or sender */
-  int64_t tag;
-  bool send; /**< the handle is read; otherwise it is written */
-} ts_transfer;
-
 /** An empty program.  Needs a running engine.  Not collective.
  * \param [out] out  Owned by the caller: ts_program_destroy(); NULL on failure.
  * \return 0 or TS_ERR_MEMORY. */
@@ -80,9 +70,10 @@ int ts_program_add(ts_program *program, const ts_task_desc *desc);
 
 /** Record a send or a receive, in its order among the tasks: a send leaves as soon as the tasks
  * that write the handle are done, and what is recorded later and reads a received handle waits for
- * its arrival.  Needs StarPU-MPI (ts_engine_start with several ranks).  Not collective. \return 0
- * or TS_ERR_MEMORY. */
-int ts_program_add_transfer(ts_program *program, const ts_transfer *transfer);
+ * its arrival.  Not collective.  \param [in] transfers  Borrowed for the life of the program.
+ * \return 0, TS_ERR_MEMORY, TS_ERR_MPI or TS_ERR_ARG (too large). */
+int ts_program_add_transfer(ts_program *program, ts_transfers *transfers,
+                            const ts_transfer *transfer);
 
 /** Whatever is recorded from here on waits for whatever was recorded before: for comparison with
  * tasks that wait for their data only.  Not collective.  \return 0 or TS_ERR_MEMORY. */

@@ -193,7 +193,7 @@ static void run(const char *what, const ts_model *model, ts_system *system, cons
   params.weighted = v->weighted;
   params.partition.slack = 0.5;
   params.collective = collective;
-  params.transfers = ts_engine_comm(engine);
+  params.transfers = ts_engine_transfers(engine);
   ts_velocities_draw(7, system->n, system->gid, system->mass, system->v, &sums);
   ts_velocities_settle(300, &sums, system->n, system->v);
   outcome many = simulate(&params, system, &ranks);

@@ -51,6 +51,7 @@ CASES = [
     ("velocities.seed", 2**63, False), ("velocities.seed", "one", False),
     ("neighbors.level1", "bins", True), ("partition.cut", "edges", True),
     ("partition.sort", "root", True), ("execution.collectives", "ll128", True),
+    ("execution.transfers", "starpu-mpi", True), ("execution.transfers", "tcp", False),
     ("execution.collectives", "fast", False), ("partition.slack", -1, False),
     ("execution.matrix", "amx3", False), ("execution.workers", 3, True),
     ("execution.workers", "many", False), ("execution.radial_tolerance", 1e-9, True),

@@ -24,6 +24,7 @@ done
 run 2 "$golden/triclinic-cluster-bell.json" "$golden/slab-zero.json" "$golden/kcl64-smooth.json" \
   "$golden/made/degree-3.json" "$golden/made/degree-1-qkdot.json"
 run 4 "$golden/molecule-first.json" "$golden"/forms/*.json
+TS_TRANSPORT=starpu-mpi run 2 "$golden/molecule-first.json"
 run 3 dynamics "$golden/kcl64-cluster.json"
 run 4 shapes "$golden/kcl64-chain.json"
 exit 0

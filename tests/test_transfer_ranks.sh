@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# StarPU-MPI moves data handles between ranks, also with more threads than cores.
+# Data handles move between ranks by both transports, also with more threads than cores.
 program=${TS_BUILD_DIR:-.}/tests/transfer_ranks
 command -v mpirun >/dev/null || {
   echo "skipped: there is no mpirun"
