@@ -97,6 +97,7 @@ static int start_engine(tsi_run *run)
   TS_TRY(ts_engine_create(&topology, &params, &run->engine));
   ts_topology_describe(&topology, text, sizeof text);
   ts_log(TS_LOG_INFO, "machine    %s", text);
+  ts_engine_rest(true); /* until there are tasks */
   ts_engine_describe(run->engine, text, sizeof text);
   ts_log(TS_LOG_INFO, "engine     %s", text);
   return 0;

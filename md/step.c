@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "md/step_impl.h"
+#include "runtime/engine.h"
 #include "runtime/error.h"
 #include "runtime/log.h"
 
@@ -85,7 +86,10 @@ static int run(ts_step *s, bool forces)
   for (int k = 0; k < s->model->desc.nstages && forces; k++)
     if (s->halo[k])
       memcpy(s->halo[k]->x, s->system->x, (size_t)s->system->n * sizeof *s->system->x);
-  TS_TRY(ts_program_run(program, (long)s->now.number));
+  ts_engine_rest(false);
+  const int status = ts_program_run(program, (long)s->now.number);
+  ts_engine_rest(true);
+  TS_TRY(status);
   for (int p = 0; p < TS_PHASE_COUNT; p++)
     s->stats.phase_seconds[p] += ts_program_phase_seconds(program, p);
   s->stats.run_seconds += ts_program_seconds(program);
@@ -219,6 +223,7 @@ void ts_step_destroy(ts_step **step)
 {
   if (!*step) return;
   tsi_epoch_destroy(*step);
+  ts_engine_rest(false);
   free(*step);
   *step = NULL;
 }

@@ -172,11 +172,23 @@ void ts_engine_destroy(ts_engine **engine)
 {
   ts_engine *e = *engine;
   if (!e) return;
+  ts_engine_rest(false);
   starpu_task_wait_for_all();
   ts_transfers_destroy(&e->transfers);
   starpu_shutdown();
   free(e);
   *engine = NULL;
+}
+
+void ts_engine_rest(bool rest)
+{
+  static bool resting; /* StarPU counts, and exists once */
+  if (rest == resting) return;
+  resting = rest;
+  if (rest)
+    starpu_pause();
+  else
+    starpu_resume();
 }
 
 ts_transfers *ts_engine_transfers(const ts_engine *engine)

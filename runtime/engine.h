@@ -42,6 +42,11 @@ void ts_engine_destroy(ts_engine **engine);
 /** What moves handles between the ranks of create's communicator; NULL without one.  Borrowed. */
 ts_transfers *ts_engine_transfers(const ts_engine *engine);
 
+/** Let the workers sleep, or wake them.  Without tasks they look for some without pause, and the
+ * calling thread, which shares a core with one of them, then has half of it: let them sleep
+ * wherever it computes or waits for other ranks.  They must be awake when tasks are to run. */
+void ts_engine_rest(bool rest);
+
 int ts_engine_workers(const ts_engine *engine);           /**< CPU workers that run */
 const char *ts_engine_scheduler(const ts_engine *engine); /**< the policy that runs; borrowed */
 
