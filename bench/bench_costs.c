@@ -56,7 +56,7 @@ static ts_step *begin(const ts_model *model, const ts_ranks *among, int64_t rebu
   params.rebuild = rebuild;
   params.period = NEVER;
   params.ranks = among;
-  params.transfers = ts_engine_comm(engine);
+  params.transfers = ts_engine_transfers(engine);
   params.collective = collective;
   must(ts_xyz_read(among ? among : &alone,
                    given ? given : TS_SOURCE_TREE "/examples/salt-water/salt-water-216.xyz",
@@ -109,7 +109,7 @@ static timing measure(const ts_model *model, const ts_ranks *among, int rounds,
 static void add_transfer(ts_program *program, starpu_data_handle_t handle, int64_t tag, bool send)
 {
   const ts_transfer t = {.handle = handle,
-                         .comm = ts_engine_comm(engine),
+                         .comm = ts_engine_transfers(engine),
                          .rank = 1 - ranks.first,
                          .tag = tag,
                          .send = send};

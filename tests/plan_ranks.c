@@ -109,7 +109,7 @@ int main(int argc, char **argv)
   ts_step_params params = case_params(model, 0.5);
   params.ranks = ranks.size > 1 ? &ranks : NULL;
   params.collective = collective;
-  params.transfers = ts_engine_comm(engine);
+  params.transfers = ts_engine_transfers(engine);
   params.partition.slack = 0.5;
   run("hilbert", argv[1], &params);
   params.weighted = ranks.size > 1;
