@@ -106,14 +106,10 @@ static timing measure(const ts_model *model, const ts_ranks *among, int rounds,
 
 /* ---- messages ---- */
 
-static void add_transfer(ts_program *program, starpu_data_handle_t handle, int64_t tag, bool send)
+static void add_transfer(ts_program *program, starpu_data_handle_t handle, int tag, bool send)
 {
-  const ts_transfer t = {.handle = handle,
-                         .comm = ts_engine_transfers(engine),
-                         .rank = 1 - ranks.first,
-                         .tag = tag,
-                         .send = send};
-  must(ts_program_add_transfer(program, &t));
+  const ts_transfer t = {.handle = handle, .rank = 1 - ranks.first, .tag = tag, .send = send};
+  must(ts_program_add_transfer(program, ts_engine_transfers(engine), &t));
 }
 
 /* Seconds of a program of transfers of `bytes` bytes: `hops` in turns, to and fro, of each of

@@ -128,11 +128,11 @@ static void print_exchange(FILE *f, int n, const ts_plan_result *r)
   const ts_plan_width w = ts_plan_width_of(r[0].params.step.model);
   fprintf(f,
           "\nExchange, MB sent by a rank for one layer, projected (%zu reals of %zu bytes an atom) "
-          "and, in\nparentheses, unprojected (%zu); a whole step; count negotiations (none between "
-          "rebuilds); arrays of a step\n",
+          "and, in\nparentheses, unprojected (%zu); a whole step; negotiations of counts in a step "
+          "and a rebuild;\narrays of a step\n",
           w.projected, w.real_size, w.unprojected);
-  fprintf(f, "%6s %-8s %6s %5s %16s %16s %9s %9s %7s %9s\n", "ranks", "curve", "of", "stage",
-          "forward", "backward", "messages", "MB/step", "rebuild", "memory/MB");
+  fprintf(f, "%6s %-8s %6s %5s %16s %16s %9s %9s %10s %9s\n", "ranks", "curve", "of", "stage",
+          "forward", "backward", "messages", "MB/step", "handshakes", "memory/MB");
   for (int i = 0; i < n; i++)
     for (int k = 0; k < r[i].survey->stages; k++) {
       const ts_survey *s = r[i].survey;
@@ -144,8 +144,9 @@ static void print_exchange(FILE *f, int n, const ts_plan_result *r)
       fprintf(f, " %6d %5d %7.1f (%6.1f) %7.1f (%6.1f)", s->sampled, k + 1, out * p, out * u,
               in * p, in * u);
       if (k == 0)
-        fprintf(f, " %9.0f %9.1f %7d %9.1f", ts_plan_quantity_spread(s, TS_PLAN_MESSAGES, 0).most,
-                1e-6 * ts_plan_quantity_spread(s, TS_PLAN_BYTES, 0).most, s->stages,
+        fprintf(f, " %9.0f %9.1f %5d + %2d %9.1f",
+                ts_plan_quantity_spread(s, TS_PLAN_MESSAGES, 0).most,
+                1e-6 * ts_plan_quantity_spread(s, TS_PLAN_BYTES, 0).most, 0, s->stages,
                 1e-6 * ts_plan_quantity_spread(s, TS_PLAN_MEMORY, 0).most);
       fputc('\n', f);
     }
