@@ -83,7 +83,8 @@ static int open_trajectory(tsi_run *run)
   ts_trajectory_params_init(&params);
   TS_TRY(ts_job_output(job, job->output.trajectory.file, path));
   params.path = path;
-  params.velocities = job->output.trajectory.velocities;
+  params.velocities =
+      job->output.trajectory.velocities && (job->task == TS_TASK_MD || run->system->has_velocities);
   params.forces = job->output.trajectory.forces || job->task == TS_TASK_ENERGY;
   params.resume = run->resume ? run->first_step : -1;
   return ts_trajectory_open(&run->ranks, &params, run->system, &run->trajectory);
@@ -114,12 +115,12 @@ int tsi_run_open_output(tsi_run *run)
 static int write_frame(tsi_run *run)
 {
   const ts_observables *o = &run->last;
+  const bool still = run->job->task == TS_TASK_ENERGY; /* nothing moves: no kinetic part anywhere */
   ts_frame_values values = {.potential_energy = o->epot,
-                            .kinetic_energy = o->ekin,
-                            .temperature = o->temperature,
-                            .pressure = o->pressure};
-  const bool energy = run->job->task == TS_TASK_ENERGY; /* its stress has no kinetic part */
-  memcpy(values.stress, energy ? o->virial_stress : o->stress, sizeof values.stress);
+                            .kinetic_energy = still ? NAN : o->ekin,
+                            .temperature = still ? NAN : o->temperature,
+                            .pressure = still ? NAN : o->pressure};
+  memcpy(values.stress, still ? o->virial_stress : o->stress, sizeof values.stress);
   const ts_frame frame = {.step = o->step,
                           .time = tsi_run_time(run, o->step),
                           .system = run->system,

@@ -33,9 +33,10 @@ def test_energies():
                  "forms/form-qkdot", "forms/form-qkdots", "forms/form-cap8", "made/sphere-cluster",
                  "made/degree-1-cluster", "made/degree-3-qkdots"):
         with program.folder() as folder:
-            job, system = job_of(folder, name)
+            job, system = job_of(folder, name, output={"trajectory": {"velocities": True}})
             program.run(job)
             frame = (folder / "out" / "traj.xyz").read_text()
+            assert not re.search("temperature|kinetic|pressure|velo", frame), "nothing moves"
             found = float(re.search(r" energy=(\S+)", frame)[1])
             error = abs(found - system["energy"]) / abs(system["energy"])
             print(f"{name}: energy {found} eV, relative error {error:.1e}")
