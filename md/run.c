@@ -390,11 +390,11 @@ static int run_energy(tsi_run *run)
   TS_TRY(tsi_run_write_energy(run));
   TS_TRY(ts_job_output(run->job, run->job->output.trajectory.file, path));
   if (run->ranks.first > 0) return 0;
-  printf("energy %.10f eV\nlargest force %.6f eV/A on atom %lld\n", run->last.epot,
+  printf("energy %.10f eV\nlargest force %.6f eV/Å on atom %lld\n", run->last.epot,
          run->last.max_force, (long long)run->last.max_force_gid + 1);
   if (run->setup.volume > 0) {
     const double *s = run->last.virial_stress;
-    printf("stress xx yy zz yz xz xy %.8f %.8f %.8f %.8f %.8f %.8f eV/A^3\n", s[0], s[1], s[2],
+    printf("stress xx yy zz yz xz xy %.8f %.8f %.8f %.8f %.8f %.8f eV/Å^3\n", s[0], s[1], s[2],
            s[3], s[4], s[5]);
   }
   printf("forces are in %s\n", path);

@@ -136,8 +136,8 @@ static int lost_atom(const ts_step *s, int t)
   }
   return tsi_fail(
       TS_ERR_SIMULATION,
-      "step %lld: atom %lld is lost: it moved %.3g A from (%.6f, %.6f, %.6f) to (%.6f, %.6f, %.6f) "
-      "in at most %lld steps, with velocity (%.3g, %.3g, %.3g) A/fs; is the timestep too long?",
+      "step %lld: atom %lld is lost: it moved %.3g Å from (%.6f, %.6f, %.6f) to (%.6f, %.6f, %.6f) "
+      "in at most %lld steps, with velocity (%.3g, %.3g, %.3g) Å/fs; is the timestep too long?",
       (long long)s->now.number, (long long)sys->gid[worst] + 1, sqrt(most), s->x_build[worst][0],
       s->x_build[worst][1], s->x_build[worst][2], sys->x[worst][0], sys->x[worst][1],
       sys->x[worst][2], (long long)s->age + 1, sys->v[worst][0], sys->v[worst][1],

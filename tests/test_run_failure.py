@@ -74,9 +74,9 @@ def simulation_fails(folder, cluster):
     program.write_xyz(folder / "pair.xyz", pair, velocities=[[0.05, 0, 0], [-0.05, 0, 0]])
     overflowing(folder / "infinite.safetensors", folder / "cluster.safetensors")
 
-    fails(folder, "long timestep", rf"atom \d+ is lost: it moved [\d.]+ A from {POINT} to {POINT}",
+    fails(folder, "long timestep", rf"atom \d+ is lost: it moved [\d.]+ Å from {POINT} to {POINT}",
           "timestep_fs=20", step=1)
-    fails(folder, "fast", rf"atom 6 is lost: it moved 5 A from {POINT} to {POINT} .*velocity \(5, ",
+    fails(folder, "fast", rf"atom 6 is lost: it moved 5 Å from {POINT} to {POINT} .*velocity \(5, ",
           "timestep_fs=1", "structure=fast.xyz", *READ, step=1)
     fails(folder, "overlap", rf"atoms 4 at {POINT} and 8 at {POINT} overlap: 0 Å apart",
           "structure=overlap.xyz")
