@@ -14,21 +14,12 @@
 #include "comm/collective.h"
 #include "comm/world.h"
 #include "runtime/error.h"
+#include "tests/ranks_must.h"
 
 enum { MOST = 20001 };
 
-static ts_world *world;
 static int rank, size, node;
 static double in[8 * 4001], out[MOST > 8 * 4001 ? MOST : 8 * 4001];
-
-#define MUST(condition)                                                                  \
-  do {                                                                                   \
-    if (!(condition)) {                                                                  \
-      fprintf(stderr, "rank %d, %s:%d: %s (%s)\n", rank, __FILE__, __LINE__, #condition, \
-              ts_error_message());                                                       \
-      ts_world_abort(world, TS_ERR_SIMULATION);                                          \
-    }                                                                                    \
-  } while (0)
 
 /* Value i of rank r. */
 static double value(int r, size_t i)

@@ -6,6 +6,7 @@
  * that is safe.  Goes on from the newest checkpoint, which must be of such a step. */
 #include "md/checkpoint.h"
 #include "md/trajectory.h"
+#include "tests/ranks_must.h"
 #include "tests/ranks_sample.h"
 
 #include <stdlib.h>
@@ -13,18 +14,8 @@
 
 enum { N = 700 };
 
-static ts_world *world;
 static ts_ranks ranks;
 static const char *folder;
-
-#define MUST(condition)                                                                 \
-  do {                                                                                  \
-    if (!(condition)) {                                                                 \
-      fprintf(stderr, "rank %d, line %d: %s (%s)\n", ranks.first, __LINE__, #condition, \
-              ts_error_message());                                                      \
-      ts_world_abort(world, TS_ERR_SIMULATION);                                         \
-    }                                                                                   \
-  } while (0)
 
 static const char *in_folder(const char *name, char path[256])
 {

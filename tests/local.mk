@@ -8,6 +8,7 @@ EXTRA_DIST += tests/checkpoint_kinds.py
 EXTRA_DIST += tests/make_checkpoints.py
 EXTRA_DIST += tests/make_golden.py
 EXTRA_DIST += tests/program.py
+EXTRA_DIST += tests/ranks.sh
 EXTRA_DIST += tests/requirements.txt
 EXTRA_DIST += tests/run_python.sh
 EXTRA_DIST += tests/run_sanitized.sh
@@ -71,11 +72,11 @@ tests_golden_LDADD = $(TEST_LIBS)
 
 # run by tests/test_collective_ranks.sh on several ranks; alone, it tests one
 check_PROGRAMS += tests/collective_ranks
-tests_collective_ranks_SOURCES = tests/collective_ranks.c
+tests_collective_ranks_SOURCES = tests/collective_ranks.c tests/ranks_must.h
 tests_collective_ranks_LDADD = $(TEST_LIBS)
 # run by tests/test_observe_ranks.sh and tests/test_transfer_ranks.sh on several ranks
 check_PROGRAMS += tests/observe_ranks
-tests_observe_ranks_SOURCES = tests/observe_ranks.c tests/ranks_watchdog.h
+tests_observe_ranks_SOURCES = tests/observe_ranks.c tests/ranks_must.h tests/ranks_watchdog.h
 tests_observe_ranks_LDADD = $(TEST_LIBS)
 check_PROGRAMS += tests/partition_ranks
 tests_partition_ranks_SOURCES = tests/partition_ranks.c tests/neighbor_cases.h tests/ranks_watchdog.h
@@ -90,7 +91,7 @@ check_PROGRAMS += tests/sparse_ranks
 tests_sparse_ranks_SOURCES = tests/sparse_ranks.c tests/ranks_watchdog.h
 tests_sparse_ranks_LDADD = $(TEST_LIBS)
 check_PROGRAMS += tests/transfer_ranks
-tests_transfer_ranks_SOURCES = tests/transfer_ranks.c tests/ranks_watchdog.h
+tests_transfer_ranks_SOURCES = tests/transfer_ranks.c tests/ranks_must.h tests/ranks_watchdog.h
 tests_transfer_ranks_LDADD = $(TEST_LIBS)
 check_PROGRAMS += tests/test_collective_threads
 tests_test_collective_threads_SOURCES = tests/test_collective_threads.c
@@ -98,7 +99,7 @@ tests_test_collective_threads_LDADD = $(TEST_LIBS)
 
 # run by tests/test_files_kill.py on several ranks
 check_PROGRAMS += tests/files_ranks
-tests_files_ranks_SOURCES = tests/files_ranks.c tests/checkpoint_sample.h tests/ranks_sample.h
+tests_files_ranks_SOURCES = tests/files_ranks.c tests/checkpoint_sample.h tests/ranks_must.h tests/ranks_sample.h
 tests_files_ranks_LDADD = $(TEST_LIBS)
 
 # only the programs, e.g. under another tool: make check-unit LOG_COMPILER='valgrind -q'

@@ -10,20 +10,12 @@
 #include "md/observe.h"
 #include "md/ts_units.h"
 #include "runtime/error.h"
+#include "tests/ranks_must.h"
 #include "tests/ranks_watchdog.h"
 
 enum { ATOMS = 301 };
 
-static ts_world *world;
 static ts_collective *collective;
-
-#define MUST(condition)                                                                        \
-  do {                                                                                         \
-    if (!(condition)) {                                                                        \
-      fprintf(stderr, "%s:%d: %s (%s)\n", __FILE__, __LINE__, #condition, ts_error_message()); \
-      ts_world_abort(world, TS_ERR_SIMULATION);                                                \
-    }                                                                                          \
-  } while (0)
 
 static ts_gidx gid[ATOMS];
 static double mass[ATOMS], energy[ATOMS], x[ATOMS][3], v[ATOMS][3], f[ATOMS][3], virial[ATOMS][9];

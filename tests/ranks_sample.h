@@ -12,11 +12,11 @@
 #include "tests/ranks_watchdog.h"
 
 /** Start MPI; rank 0's new folder, and the path of a checkpoint in it, for all. */
-static inline int ranks_sample_begin(ts_world **world, ts_ranks *ranks, char folder[64],
+static inline int ranks_sample_begin(ts_world **made, ts_ranks *ranks, char folder[64],
                                      char path[96])
 {
   ranks_watchdog(240);
-  if (ts_world_create(world) || ts_ranks_of(ts_world_comm(*world), ranks)) return 1;
+  if (ts_world_create(made) || ts_ranks_of(ts_world_comm(*made), ranks)) return 1;
   ts_log_set_level(TS_LOG_ERROR);
   if (ranks->first == 0) sample_folder(folder, path);
   return MPI_Bcast(folder, 64, MPI_CHAR, 0, ranks->comm) ||
@@ -24,13 +24,13 @@ static inline int ranks_sample_begin(ts_world **world, ts_ranks *ranks, char fol
 }
 
 /** The exit status. */
-static inline int ranks_sample_end(ts_world **world, const ts_ranks *ranks, const char *folder,
+static inline int ranks_sample_end(ts_world **made, const ts_ranks *ranks, const char *folder,
                                    int failed)
 {
-  if (failed) ts_world_abort(*world, TS_ERR_SIMULATION);
+  if (failed) ts_world_abort(*made, TS_ERR_SIMULATION);
   MPI_Barrier(ranks->comm);
   if (ranks->first == 0) sample_remove(folder);
-  ts_world_destroy(world);
+  ts_world_destroy(made);
   return 0;
 }
 

@@ -3,28 +3,15 @@
 #
 # Blocks of ids, structures, checkpoints and trajectories over several ranks.  Ranks may outnumber
 # cores by far, so they yield while they wait.
-command -v mpirun >/dev/null || {
-  echo "skipped: mpirun is not installed"
-  exit 77
-}
+. "$(dirname "$0")/ranks.sh"
 export OMPI_MCA_mpi_yield_when_idle=1
-failed=0
-
-# ranks COUNT PROGRAM...
-ranks() {
-  count=$1
-  shift
-  for program; do
-    mpirun --oversubscribe --bind-to none -n "$count" "${TS_BUILD_DIR:-.}/tests/$program" || {
-      echo "$program fails on $count ranks"
-      failed=1
-    }
-  done
-}
-
-ranks 2 test_blocks_ids test_xyz_slices test_checkpoint_ranks test_trajectory_ranks
-ranks 3 test_blocks_ids test_checkpoint_ranks
-ranks 4 test_xyz_slices
-ranks 7 test_blocks_ids test_trajectory_ranks
-ranks 8 test_xyz_slices test_checkpoint_ranks
-exit $failed
+for program in test_blocks_ids test_xyz_slices test_checkpoint_ranks test_trajectory_ranks; do
+  on 2 $program
+done
+on 3 test_blocks_ids
+on 3 test_checkpoint_ranks
+on 4 test_xyz_slices
+on 7 test_blocks_ids
+on 7 test_trajectory_ranks
+on 8 test_xyz_slices
+on 8 test_checkpoint_ranks

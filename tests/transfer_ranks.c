@@ -11,19 +11,10 @@
 #include "runtime/engine.h"
 #include "runtime/error.h"
 #include "runtime/program.h"
+#include "tests/ranks_must.h"
 #include "tests/ranks_watchdog.h"
 
 enum { LARGE = 30000, ROUNDS = 20, BUSY = 4 };
-
-static ts_world *world;
-
-#define MUST(condition)                                                                        \
-  do {                                                                                         \
-    if (!(condition)) {                                                                        \
-      fprintf(stderr, "%s:%d: %s (%s)\n", __FILE__, __LINE__, #condition, ts_error_message()); \
-      ts_world_abort(world, TS_ERR_SIMULATION);                                                \
-    }                                                                                          \
-  } while (0)
 
 /* out = in + 1, word by word */
 static void add_one(void *buffers[], void *arg)
