@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * bench_step [ROUNDS]: one evaluation of energies and forces at the published width (23.4 M
- * parameters): the golden system water64-full replicated 2 x 2 x 2, 1,536 atoms, float, all
- * workers. In the same run, between the steps, the same cores multiply matrices with sgemm; what
- * the step reaches is given as a share of that.
+ * bench_step [ROUNDS [RECOMPUTE [TILE_ATOMS [split]]]]: one evaluation of energies and forces at
+ * the published width (23.4 M parameters): the golden system water64-full replicated 2 x 2 x 2,
+ * 1,536 atoms, float, all workers. In the same run, between the steps, the same cores multiply
+ * matrices with sgemm; what the step reaches is given as a share of that.  split: radial networks
+ * with a split first layer instead of tables.
  *
  * Operations counted: multiply-adds of the dense products, forward and backward (gradients of
  * inputs), two operations each; for one atom and zero-order layer, with C channels, R rows,
@@ -79,15 +80,16 @@ int main(int argc, char **argv)
   const int rounds = argc > 1 ? atoi(argv[1]) : 5;
   const double recompute = argc > 2 ? atof(argv[2]) : 0;
   const int tile = argc > 3 ? atoi(argv[3]) : 0;
+  const bool split = argc > 4 && !strcmp(argv[4], "split");
   if (rounds < 1 || rounds > MOST) {
-    fprintf(stderr, "usage: bench_step [ROUNDS 1..%d [RECOMPUTE [TILE_ATOMS]]]\n", MOST);
+    fprintf(stderr, "usage: bench_step [ROUNDS 1..%d [RECOMPUTE [TILE_ATOMS [split]]]]\n", MOST);
     return 1;
   }
   ts_engine *engine = case_engine(0, NULL);
   const int workers = ts_engine_workers(engine);
   golden_case golden = case_read("water64-full");
   ts_system *system = replicate(golden.system);
-  ts_model *model = case_model(&golden, false);
+  ts_model *model = split ? case_model_split(&golden, false, "auto") : case_model(&golden, false);
   ts_step_params params = case_params(model, 0.5);
   ts_step *step;
   ts_partial total;
@@ -134,8 +136,10 @@ int main(int argc, char **argv)
   getrusage(RUSAGE_SELF, &usage);
   printf("arrays of the step        %10.3f MB per atom (recompute %g)\n",
          (double)after.bytes * 1e-6 / system->n, recompute);
-  printf("peak resident memory      %10.3f MB per atom (weights and tables %.0f MB in all)\n",
-         (double)usage.ru_maxrss * 1.024e-3 / system->n, (double)model->bytes * 1e-6);
+  printf("peak resident memory      %10.3f MB per atom (weights %.0f MB, radial %s %.0f MB)\n",
+         (double)usage.ru_maxrss * 1.024e-3 / system->n,
+         (double)(model->bytes - model->radial_bytes) * 1e-6, split ? "networks" : "tables",
+         (double)model->radial_bytes * 1e-6);
   ts_step_destroy(&step);
   ts_model_destroy(&model);
   for (int t = 0; t < workers; t++)

@@ -8,7 +8,7 @@ static void embed_cpu(void *buffers[], void *cl_arg)
 {
   const tsi_layer_args *a = cl_arg;
   const ts_edge_block block = tsi_edge_block(a->model, a->tile, tsi_buffer(buffers, 1));
-  a->model->kernels->embed(a->shape, a->model->desc.average_degree, a->model->embed_table, &block,
+  a->model->kernels->embed(a->shape, a->model->desc.average_degree, &a->model->embed, &block,
                            tsi_buffer(buffers, 2), tsi_buffer(buffers, 0));
 }
 
@@ -17,8 +17,8 @@ static void embed_back_cpu(void *buffers[], void *cl_arg)
 {
   const tsi_layer_args *a = cl_arg;
   const ts_edge_block block = tsi_edge_block(a->model, a->tile, tsi_buffer(buffers, 1));
-  a->model->kernels->embed_back(a->shape, a->model->desc.average_degree, a->model->embed_table,
-                                &block, tsi_buffer(buffers, 2), tsi_buffer(buffers, 3),
+  a->model->kernels->embed_back(a->shape, a->model->desc.average_degree, &a->model->embed, &block,
+                                tsi_buffer(buffers, 2), tsi_buffer(buffers, 3),
                                 tsi_buffer(buffers, 0));
 }
 

@@ -66,6 +66,12 @@ int tsi_setup_contents(const ts_ranks *ranks, const ts_system *system, tsi_conte
   return ts_ranks_sum_i64(ranks, sizeof *out / sizeof(int64_t), (int64_t *)out);
 }
 
+/* Of a small machine a quarter: loading holds tables twice. */
+static uint64_t radial_most(uint64_t memory)
+{
+  return memory && memory / 4 < TS_RADIAL_MOST ? memory / 4 : TS_RADIAL_MOST;
+}
+
 int tsi_setup_model(const ts_job *job, const ts_system *system, const tsi_contents *contents,
                     ts_model **out)
 {
@@ -80,7 +86,7 @@ int tsi_setup_model(const ts_job *job, const ts_system *system, const tsi_conten
                             .isa = "auto",
                             .species = species,
                             .radial_tolerance = job->execution.radial_tolerance,
-                            .radial_most = topology.memory_bytes};
+                            .radial_most = radial_most(topology.memory_bytes)};
   *out = NULL;
   TS_TRY(choose_charge(job, system, &params));
   for (int z = 1; z <= TS_ELEMENTS; ++z)
@@ -170,6 +176,11 @@ void tsi_setup_log_model(const ts_job *job, const ts_model *model)
          model->is_double ? "double" : "float", ts_matrix_error(model->matrix, model->is_double),
          model->matrix->name, model->radial_error, model->radial_slope_error,
          tsi_setup_kernels(model->kernels->isa));
+  if (model->embed.split)
+    ts_log(TS_LOG_INFO,
+           "radial     networks evaluated on every edge: tables of %d pairs of elements would take "
+           "more than %.2g GiB",
+           model->nspecies * model->nspecies, (double)model->radial_most / 0x1p30);
 }
 
 void tsi_setup_log_edges(const ts_model *model, double skin, const double *edges)
@@ -181,10 +192,12 @@ void tsi_setup_log_edges(const ts_model *model, double skin, const double *edges
 
 void tsi_setup_log_memory(const ts_model *model, size_t step_bytes)
 {
-  ts_log(
-      TS_LOG_INFO,
-      "memory     %.1f MiB for the model (%.1f MiB of it radial tables of %d pairs of elements), "
-      "%.1f MiB for a step",
-      (double)model->bytes / 0x1p20, (double)model->table_bytes / 0x1p20,
-      model->nspecies * model->nspecies, (double)step_bytes / 0x1p20);
+  char radial[64] = "networks";
+  if (!model->embed.split)
+    snprintf(radial, sizeof radial, "tables of %d pairs of elements",
+             model->nspecies * model->nspecies);
+  ts_log(TS_LOG_INFO,
+         "memory     %.1f MiB for the model (%.1f MiB of it radial %s), %.1f MiB for a step",
+         (double)model->bytes / 0x1p20, (double)model->radial_bytes / 0x1p20, radial,
+         (double)step_bytes / 0x1p20);
 }

@@ -26,8 +26,8 @@ static TS_INLINE void back_gather(const ts_shape *s, const ts_layer *w, const ts
     const real *x = (const real *)b->edge + e * TS_EDGE_REALS;
     real *TS_RESTRICT p = parts + (size_t)i * (size_t)(PARTS * H);
     const real env = x[TS_EDGE_ENV];
-    spline_rows(2 * H, (const real *)w->table + (size_t)b->node[e] * (size_t)(2 * H), x + TS_EDGE_B,
-                p);
+    if (!w->radial.split)
+      spline_rows(2 * H, radial_rows(&w->radial, b, 2 * H, e), x + TS_EDGE_B, p);
     dot_heads(H, s->head_dim, q, list[i].k, p + DOT * H);
     TS_SIMD
     for (int h = 0; h < H; h++) {
@@ -52,8 +52,8 @@ static TS_INLINE void back_gather(const ts_shape *s, const ts_layer *w, const ts
 static TS_INLINE void back_edge(const ts_shape *s, const ts_layer *w, const ts_edge_block *b,
                                 const sender *from, real *TS_RESTRICT p, const real *TS_RESTRICT S,
                                 const real *TS_RESTRICT top, const real *TS_RESTRICT ties,
-                                const real *TS_RESTRICT inverse, real *dq, real *TS_RESTRICT share,
-                                real *grad)
+                                const real *TS_RESTRICT inverse, const real *slope, real *dq,
+                                real *TS_RESTRICT share, real *grad)
 {
   const int H = s->heads;
   const size_t e = (size_t)from->edge;
@@ -74,9 +74,10 @@ static TS_INLINE void back_edge(const ts_shape *s, const ts_layer *w, const ts_e
     p[WEIGHT * H + h] = dalpha * raw * env;
   }
   add_heads(H, s->head_dim, share + H, from->k, dq);
-  grad[3] += spline_pull(2 * H, (const real *)w->table + (size_t)b->node[e] * (size_t)(2 * H),
-                         x + TS_EDGE_DB, p) +
-             denv * x[TS_EDGE_DENV];
+  const real pull =
+      w->radial.split ? slope_pull(2 * H, slope, p)
+                      : spline_pull(2 * H, radial_rows(&w->radial, b, 2 * H, e), x + TS_EDGE_DB, p);
+  grad[3] += pull + denv * x[TS_EDGE_DENV];
 }
 
 static TS_INLINE void attend_back(const ts_shape *s, const ts_layer *w, const ts_edge_block *b,
@@ -92,6 +93,8 @@ static TS_INLINE void attend_back(const ts_shape *s, const ts_layer *w, const ts
   real *dsum = scratch_take(&scratch, (size_t)rows * (size_t)C);
   real *z = scratch_take(&scratch, (size_t)(3 * H + C));
   real *S = scratch_take(&scratch, (size_t)(3 * H)), *top = S + H, *ties = top + H;
+  real *slopes = scratch_take(&scratch, w->radial.split ? degree * (size_t)(2 * H) : 0);
+  real *room = scratch_take(&scratch, radial_room(&w->radial));
   sender *list = (sender *)(void *)scratch;
   real *grad = grad_, *dq = dq_;
 
@@ -101,10 +104,12 @@ static TS_INLINE void attend_back(const ts_shape *s, const ts_layer *w, const ts
     const real *inverse = stats_top + (size_t)A * (size_t)H;
     const int count = list_senders(s, b, TS_HALF_BOTH, kv, a, list);
     gather(rows, C, stride, (const real *)daggregate + (size_t)a * (size_t)C, dsum);
+    split_radial(&w->radial, b, list, count, parts, PARTS * H, slopes, room);
     back_gather(s, w, b, (const real *)q_ + (size_t)a * (size_t)Hd, dsum, list, count, stats_top,
                 inverse, parts, S, top, ties, z, grad);
     for (int i = 0; i < count; i++)
       back_edge(s, w, b, &list[i], parts + (size_t)i * (size_t)(PARTS * H), S, top, ties, inverse,
+                slopes + (w->radial.split ? (size_t)i * (size_t)(2 * H) : 0),
                 dq + (size_t)a * (size_t)Hd, (real *)share + (size_t)list[i].edge * (size_t)(2 * H),
                 grad + 4 * (size_t)list[i].edge);
   }

@@ -10,17 +10,19 @@
 /* For every edge: part [count,2H] = score | weight.  top [H] = the largest score. */
 static TS_INLINE void scores(const ts_shape *s, const ts_layer *w, const ts_edge_block *b,
                              const real *q, const sender *list, int count, real *part,
-                             real *TS_RESTRICT top, real *dot)
+                             real *TS_RESTRICT top, real *dot, real *room)
 {
   const int H = s->heads;
-  const real *table = w->table, *edge = b->edge;
+  const real *edge = b->edge;
+  split_radial(&w->radial, b, list, count, part, 2 * H, NULL, room);
   for (int h = 0; h < H; h++)
     top[h] = LOWEST;
   for (int i = 0; i < count; i++) {
     const size_t e = (size_t)list[i].edge;
     real *TS_RESTRICT score = part + (size_t)i * (size_t)(2 * H);
-    spline_rows(2 * H, table + (size_t)b->node[e] * (size_t)(2 * H),
-                edge + e * TS_EDGE_REALS + TS_EDGE_B, score);
+    if (!w->radial.split)
+      spline_rows(2 * H, radial_rows(&w->radial, b, 2 * H, e), edge + e * TS_EDGE_REALS + TS_EDGE_B,
+                  score);
     dot_heads(H, s->head_dim, q, list[i].k, dot);
     TS_SIMD
     for (int h = 0; h < H; h++) {
@@ -107,6 +109,7 @@ static TS_INLINE void attend(const ts_shape *s, const ts_layer *w, const ts_edge
   real *dot = scratch_take(&scratch, (size_t)H), *one = scratch_take(&scratch, (size_t)H);
   real *local = scratch_take(&scratch, (size_t)H);
   real *sum = scratch_take(&scratch, (size_t)rows * (size_t)C);
+  real *room = scratch_take(&scratch, radial_room(&w->radial));
   sender *list = (sender *)(void *)scratch;
   real *stats = saved->stats;
   value_queue queue = {.R = R, .C = C, .H = H, .sum = sum};
@@ -119,7 +122,7 @@ static TS_INLINE void attend(const ts_shape *s, const ts_layer *w, const ts_edge
     const int count = list_senders(s, b, half, kv, a, list);
     if (half == TS_HALF_REMOTE) memcpy(local, top, (size_t)H * sizeof *local);
     scores(s, w, b, (const real *)q + (size_t)a * (size_t)(H * s->head_dim), list, count, part, top,
-           dot);
+           dot, room);
     if (half == TS_HALF_REMOTE) {
       gather(rows, C, stride, to, sum);
       merge(s, rows, local, top, inverse, sum, dot);

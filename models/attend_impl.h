@@ -167,6 +167,30 @@ static TS_INLINE int list_senders(const ts_shape *s, const ts_edge_block *b, ts_
   return count;
 }
 
+/* Where radial functions are split: those of all of a receiver's edges, value [count,W] in rows
+ * `stride` apart and, if it is not NULL, slope [count,W]. */
+static TS_INLINE void split_radial(const ts_radial *f, const ts_edge_block *b, const sender *list,
+                                   int count, real *value, int stride, real *slope, real *room)
+{
+  int edge[TS_RADIAL_BLOCK];
+  if (!f->split) return;
+  for (int i = 0; i < count; i += TS_RADIAL_BLOCK) {
+    const int n = count - i < TS_RADIAL_BLOCK ? count - i : TS_RADIAL_BLOCK;
+    for (int k = 0; k < n; k++)
+      edge[k] = list[i + k].edge;
+    TS_K(radial)
+    (f, b, n, edge, value + (size_t)i * (size_t)stride, stride,
+     slope ? slope + (size_t)i * (size_t)f->width : NULL, room);
+  }
+}
+
+/* The coefficients of an edge's interval, where they are not. */
+static TS_INLINE const real *radial_rows(const ts_radial *f, const ts_edge_block *b, int width,
+                                         size_t edge)
+{
+  return (const real *)f->table + (size_t)b->node[edge] * (size_t)width;
+}
+
 static TS_INLINE int largest_degree(const ts_edge_block *b)
 {
   int most = 0;

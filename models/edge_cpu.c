@@ -69,15 +69,62 @@ void TS_K(edge_force)(int64_t count, const double *geometry, const uint8_t *acti
   }
 }
 
-static TS_INLINE void embed(const ts_shape *s, double average_degree, const void *table_,
+/* Radial functions, edge by edge.  Split ones are made for some active edges at once, ahead. */
+typedef struct reader {
+  const ts_radial *f;
+  const ts_edge_block *b;
+  int width;
+  real *value, *slope, *room; /* value, slope [TS_RADIAL_BLOCK,W]; slope may be NULL */
+  int ahead, at;              /* how many were made; the next */
+} reader;
+
+static TS_INLINE reader reader_begin(const ts_radial *f, const ts_edge_block *b, int width,
+                                     bool slopes, char **scratch)
+{
+  const size_t rows = (size_t)width * (f->split ? TS_RADIAL_BLOCK : 1);
+  reader r = {.f = f, .b = b, .width = width};
+  r.value = scratch_take(scratch, rows);
+  if (slopes && f->split) r.slope = scratch_take(scratch, rows);
+  r.room = scratch_take(scratch, radial_room(f));
+  return r;
+}
+
+/* f [W] of the active edge e; the receiver's edges end at `last`. */
+static TS_INLINE const real *reader_next(reader *r, int e, int last)
+{
+  if (!r->f->split) {
+    spline_rows(r->width, (const real *)r->f->table + (size_t)r->b->node[e] * (size_t)r->width,
+                (const real *)r->b->edge + (size_t)e * TS_EDGE_REALS + TS_EDGE_B, r->value);
+    return r->value;
+  }
+  if (r->at == r->ahead) {
+    int edge[TS_RADIAL_BLOCK];
+    r->at = r->ahead = 0;
+    for (int k = e; k < last && r->ahead < TS_RADIAL_BLOCK; k++)
+      if (r->b->active[k]) edge[r->ahead++] = k;
+    TS_K(radial)(r->f, r->b, r->ahead, edge, r->value, r->width, r->slope, r->room);
+  }
+  return r->value + (size_t)r->at++ * (size_t)r->width;
+}
+
+/* What a gradient d [W] of the last edge's functions pulls on the distance. */
+static TS_INLINE real reader_pull(const reader *r, int e, const real *d)
+{
+  if (r->f->split)
+    return slope_pull(r->width, r->slope + (size_t)(r->at - 1) * (size_t)r->width, d);
+  return spline_pull(r->width, (const real *)r->f->table + (size_t)r->b->node[e] * (size_t)r->width,
+                     (const real *)r->b->edge + (size_t)e * TS_EDGE_REALS + TS_EDGE_DB, d);
+}
+
+static TS_INLINE void embed(const ts_shape *s, double average_degree, const ts_radial *radial,
                             const ts_edge_block *b, void *h_, void *scratch_)
 {
-  const real *table = table_, *edge = b->edge;
+  const real *edge = b->edge;
   const int C = s->channels, R = s->rows, width = (s->lmax + 1) * C;
   const size_t stride = (size_t)s->atoms * (size_t)C;
   char *scratch = scratch_;
-  real *f = scratch_take(&scratch, (size_t)width);
   real *sum = scratch_take(&scratch, (size_t)R * (size_t)C);
+  reader from = reader_begin(radial, b, width, false, &scratch);
   real *h = h_;
   memset(h, 0, (size_t)R * stride * sizeof *h);
   for (int a = 0; a < b->n; a++) {
@@ -87,7 +134,7 @@ static TS_INLINE void embed(const ts_shape *s, double average_degree, const void
       const real *x = edge + (size_t)e * TS_EDGE_REALS;
       real Y[TS_ROWS];
       spherical(s->lmax, x + TS_EDGE_U, Y);
-      spline_rows(width, table + (size_t)b->node[e] * (size_t)width, x + TS_EDGE_B, f);
+      const real *f = reader_next(&from, e, b->row[a + 1]);
       const real scale = x[TS_EDGE_ENV] / (real)average_degree;
       for (int l = 0; l <= s->lmax; l++)
         for (int r = l * l; r < (l + 1) * (l + 1); r++) {
@@ -104,31 +151,30 @@ static TS_INLINE void embed(const ts_shape *s, double average_degree, const void
   }
 }
 
-void TS_K(embed)(const ts_shape *s, double average_degree, const void *table,
+void TS_K(embed)(const ts_shape *s, double average_degree, const ts_radial *f,
                  const ts_edge_block *b, void *h, void *scratch)
 {
-  TS_SIZED(s, embed(sized, average_degree, table, b, h, scratch));
+  TS_SIZED(s, embed(sized, average_degree, f, b, h, scratch));
 }
 
-static TS_INLINE void embed_back(const ts_shape *s, double average_degree, const void *table_,
+static TS_INLINE void embed_back(const ts_shape *s, double average_degree, const ts_radial *radial,
                                  const ts_edge_block *b, const void *dh_, void *grad_,
                                  void *scratch_)
 {
-  const real *table = table_, *edge = b->edge, *dh = dh_;
+  const real *edge = b->edge, *dh = dh_;
   const int C = s->channels, width = (s->lmax + 1) * C;
   const size_t stride = (size_t)s->atoms * (size_t)C;
   char *scratch = scratch_;
-  real *f = scratch_take(&scratch, (size_t)width);
   real *df = scratch_take(&scratch, (size_t)width);
+  reader from = reader_begin(radial, b, width, true, &scratch);
   real *grad = grad_;
   for (int a = 0; a < b->n; a++)
     for (int e = b->row[a]; e < b->row[a + 1]; e++) {
       if (!b->active[e]) continue;
       const real *x = edge + (size_t)e * TS_EDGE_REALS;
-      const real *rows = table + (size_t)b->node[e] * (size_t)width;
       real Y[TS_ROWS], dY[TS_ROWS], denv = 0;
       spherical(s->lmax, x + TS_EDGE_U, Y);
-      spline_rows(width, rows, x + TS_EDGE_B, f);
+      const real *f = reader_next(&from, e, b->row[a + 1]);
       memset(df, 0, (size_t)width * sizeof *df);
       const real scale = x[TS_EDGE_ENV] / (real)average_degree;
       for (int l = 0; l <= s->lmax; l++)
@@ -148,13 +194,12 @@ static TS_INLINE void embed_back(const ts_shape *s, double average_degree, const
         }
       real *g = grad + 4 * (size_t)e;
       spherical_back(s->lmax, x + TS_EDGE_U, dY, g);
-      g[3] += spline_pull(width, rows, x + TS_EDGE_DB, df) +
-              denv / (real)average_degree * x[TS_EDGE_DENV];
+      g[3] += reader_pull(&from, e, df) + denv / (real)average_degree * x[TS_EDGE_DENV];
     }
 }
 
-void TS_K(embed_back)(const ts_shape *s, double average_degree, const void *table,
+void TS_K(embed_back)(const ts_shape *s, double average_degree, const ts_radial *f,
                       const ts_edge_block *b, const void *dh, void *grad, void *scratch)
 {
-  TS_SIZED(s, embed_back(sized, average_degree, table, b, dh, grad, scratch));
+  TS_SIZED(s, embed_back(sized, average_degree, f, b, dh, grad, scratch));
 }

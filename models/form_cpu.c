@@ -25,8 +25,10 @@ typedef struct form {
   int D, M, T; /* T: width of the radial table */
   const sender *list;
   int count;
-  real *parts;                      /* [count,FORM_PARTS,H] */
-  real *table;                      /* [count,T] */
+  real *parts; /* [count,FORM_PARTS,H] */
+  real *table; /* [count,T] */
+  real *slope; /* [count,T] where radial functions are split, backward */
+  real *room;
   real *local, *dlocal;             /* [R,D] */
   real *z, *x;                      /* [count,M] invariants, and times their factors */
   real *y, *a;                      /* [count,H] "qkdots": before and after layer norm and SiLU */
@@ -45,10 +47,18 @@ static const real *edge_of(const form *f, int i)
 
 static const real *rows_of(const form *f, int i)
 {
-  return (const real *)f->w->table + (size_t)f->b->node[f->list[i].edge] * (size_t)f->T;
+  return radial_rows(&f->w->radial, f->b, f->T, (size_t)f->list[i].edge);
 }
 
-static form begin(const ts_shape *s, const ts_layer *w, const ts_edge_block *b, char **scratch)
+/* What a gradient d [T] of the radial functions pulls on the distance. */
+static real radial_pull(const form *f, int i, const real *d)
+{
+  if (f->w->radial.split) return slope_pull(f->T, f->slope + (size_t)i * (size_t)f->T, d);
+  return spline_pull(f->T, rows_of(f, i), edge_of(f, i) + TS_EDGE_DB, d);
+}
+
+static form begin(const ts_shape *s, const ts_layer *w, const ts_edge_block *b, bool back,
+                  char **scratch)
 {
   const size_t H = (size_t)s->heads, degree = (size_t)largest_degree(b);
   form f = {.s = s, .w = w, .b = b, .D = s->directed};
@@ -66,6 +76,8 @@ static form begin(const ts_shape *s, const ts_layer *w, const ts_edge_block *b, 
   f.ties = f.top + H;
   f.inverse = f.top + 2 * H;
   f.sum = f.top + 3 * H;
+  if (back && w->radial.split) f.slope = scratch_take(scratch, degree * (size_t)f.T);
+  f.room = scratch_take(scratch, radial_room(&w->radial));
   return f;
 }
 
@@ -137,15 +149,18 @@ static void gates(const form *f)
 {
   const int H = f->s->heads, stride = FORM_PARTS * H;
   const ts_invariant *map = &f->w->gate_map;
+  const ts_radial *radial = &f->w->radial;
+  split_radial(radial, f->b, f->list, f->count, f->M ? f->table : f->parts, f->M ? f->T : stride,
+               f->slope, f->room);
   if (!f->M) {
-    for (int i = 0; i < f->count; i++)
+    for (int i = 0; i < f->count && !radial->split; i++)
       spline_rows(2 * H, rows_of(f, i), edge_of(f, i) + TS_EDGE_B, part_of(f, i));
     return;
   }
   for (int i = 0; i < f->count; i++) {
     real *table = f->table + (size_t)i * (size_t)f->T, Y[TS_ROWS];
     const size_t at = (size_t)i * (size_t)f->M;
-    spline_rows(f->T, rows_of(f, i), edge_of(f, i) + TS_EDGE_B, table);
+    if (!radial->split) spline_rows(f->T, rows_of(f, i), edge_of(f, i) + TS_EDGE_B, table);
     memcpy(part_of(f, i) + WEIGHT * H, table, (size_t)H * sizeof *table);
     harmonics(f, edge_of(f, i), Y);
     contract(f, Y, table + H, f->z + at, f->x + at);
@@ -175,7 +190,7 @@ static void contract_back(const form *f, int i, real *grad)
     table[H + m] = dx * z[m];
   }
   memcpy(table, part_of(f, i) + WEIGHT * H, (size_t)H * sizeof *table);
-  grad[3] += spline_pull(f->T, rows_of(f, i), edge + TS_EDGE_DB, table);
+  grad[3] += radial_pull(f, i, table);
   harmonics(f, edge, Y);
   for (int l = 0; l <= f->s->lmax; l++)
     for (int r = l * l; r < (l + 1) * (l + 1); r++) {
@@ -199,8 +214,7 @@ static void gates_back(const form *f, real *grad)
   const ts_invariant *map = &f->w->gate_map;
   if (!f->M) {
     for (int i = 0; i < f->count; i++)
-      grad[4 * (size_t)f->list[i].edge + 3] +=
-          spline_pull(2 * H, rows_of(f, i), edge_of(f, i) + TS_EDGE_DB, part_of(f, i));
+      grad[4 * (size_t)f->list[i].edge + 3] += radial_pull(f, i, part_of(f, i));
     return;
   }
   if (f->w->score == TS_SCORE_QKDOT) {
@@ -298,7 +312,7 @@ void TS_K(form)(const ts_shape *s, const ts_layer *w, const ts_edge_block *b, co
   const int rows = w->order == TS_ORDER_FIRST ? 3 * R : R;
   const size_t stride = (size_t)s->atoms * (size_t)C;
   char *scratch = scratch_;
-  form f = begin(s, w, b, &scratch);
+  form f = begin(s, w, b, false, &scratch);
   real *sum = scratch_take(&scratch, (size_t)rows * (size_t)C);
   sender *list = (sender *)(void *)scratch;
   value_queue queue = {.R = R, .C = C, .H = H, .sum = sum};
@@ -374,7 +388,7 @@ void TS_K(form_back)(const ts_shape *s, const ts_layer *w, const ts_edge_block *
   const int rows = w->order == TS_ORDER_FIRST ? 3 * R : R;
   const size_t A = (size_t)s->atoms, Hd = (size_t)(H * s->head_dim), D = (size_t)s->directed;
   char *scratch = scratch_;
-  form f = begin(s, w, b, &scratch);
+  form f = begin(s, w, b, true, &scratch);
   real *dsum = scratch_take(&scratch, (size_t)rows * (size_t)C);
   real *z = scratch_take(&scratch, (size_t)(3 * H + C));
   sender *list = (sender *)(void *)scratch;

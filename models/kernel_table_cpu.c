@@ -13,12 +13,13 @@ static size_t scratch_bytes(const ts_shape *s, int max_degree)
   const size_t R = (size_t)s->rows, L = (size_t)s->lmax, L1 = L + 1, H = (size_t)s->heads;
   const size_t degree = (size_t)max_degree, W = (size_t)s->wide;
   const size_t project = R * A * C + A * L1 * F + A * F + R * A * 4 * F;
-  const size_t D = (size_t)s->directed;
-  const size_t attend = degree * (10 * H + 3 * L1 * D + 8) + 4 * R * C + 2 * R * D + 8 * C +
-                        (12 + (size_t)s->head_dim) * H;
+  const size_t D = (size_t)s->directed, slopes = s->radial ? 2 * H + L1 * D : 0;
+  const size_t room = 4 * TS_RADIAL_BLOCK * (size_t)s->radial;
+  const size_t attend = degree * (10 * H + 3 * L1 * D + 8 + slopes) + 4 * R * C + 2 * R * D +
+                        8 * C + (12 + (size_t)s->head_dim) * H + room;
   const size_t update = 2 * R * A * C + A * L1 * C + 6 * L * A * C + R * A * W;
   const size_t head = 2 * R * A * C + 4 * TS_SPHERE_POINTS * A * C;
-  const size_t embed = 2 * L1 * C + R * C;
+  const size_t embed = (s->radial ? 2 * TS_RADIAL_BLOCK + 1 : 2) * L1 * C + R * C + room;
   size_t most = project > attend ? project : attend;
   most = update > most ? update : most;
   most = head > most ? head : most;

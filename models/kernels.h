@@ -34,6 +34,7 @@ typedef struct ts_shape {
   int hidden;   /* F */
   int wide;     /* W */
   int directed; /* D: width of the receiver's features that a score sees along the edge, or 0 */
+  int radial;   /* m of split radial networks, or 0 */
 } ts_shape;
 
 /** An equivariant layer norm. weight real [L+1,C], bias real [C] (degree 0). */
@@ -54,6 +55,28 @@ typedef struct ts_invariant {
   void *first_bias, *norm_weight, *norm_bias, *last_bias;
 } ts_invariant;
 
+/** What follows the first layer of a radial network of P: layer norm, SiLU, m -> m, again, m -> its
+ * outputs.  scale, shift real [m]. */
+typedef struct ts_radial_rest {
+  void *scale[2], *shift[2];
+  ts_matrix second, third;
+  void *second_bias, *third_bias;
+} ts_radial_rest;
+
+/** Radial functions of an edge as kernels read them, W outputs: a table of each pair of elements,
+ * or, split (models/radial.h), a table of the distance's part of the first layers, the elements'
+ * parts, and the networks from there on. */
+typedef struct ts_radial {
+  int width;         /* W */
+  const void *table; /* real [S,S,nodes,W] coefficients; split: [nodes,P,m] */
+  bool split;
+  int species, nodes, nets, middle; /* S, rows of a table, P, m */
+  const void *receiver, *sender;    /* split: real [S,P,m] */
+  ts_radial_rest rest[TS_LMAX + 1]; /* split: [P] */
+} ts_radial;
+
+enum { TS_RADIAL_BLOCK = 32 }; /**< edges whose networks are evaluated at once */
+
 /** The packed weights of one attention layer. */
 typedef struct ts_layer {
   ts_order order;
@@ -73,8 +96,8 @@ typedef struct ts_layer {
   ts_matrix gate;              /* C -> (L+1) C */
   void *gate_bias;             /* real [(L+1) C] */
   double silu_scale, sigmoid_scale;
-  const void *table; /* real [pairs*nodes, .] radial coefficients: gate | weight, 2H; scores that
-                      * see the direction: weight | factors of the invariants, H+M */
+  ts_radial radial; /* W = 2H: gate | weight; scores that see the direction: weight | factors of the
+                     * invariants, H+M */
 } ts_layer;
 
 /** The published default, which has kernels of its own. */
@@ -125,7 +148,7 @@ typedef struct ts_edge_block {
   const int32_t *sender; /* [E] TS_SLOT of the sender */
   const int32_t *rows;   /* [blocks] rows that a block's arrays have */
   const uint8_t *active; /* [E] */
-  const int32_t *node;   /* [E] row of the radial tables: pair * nodes + interval */
+  const int32_t *node;   /* [E] row of the tables of pairs: pair * nodes + interval */
   const void *edge;      /* real [E,TS_EDGE_REALS] */
 } ts_edge_block;
 
@@ -171,11 +194,11 @@ typedef struct ts_kernels {
   void (*edge)(const ts_edge_params *p, int64_t count, const double *geometry,
                const uint8_t *active, const int32_t *pair, int32_t *node, void *edge);
 
-  /** h [R,A,C] = 1/average_degree sum over edges of Y(u) f_l(r) env; table real [.., (L+1) C]. */
-  void (*embed)(const ts_shape *s, double average_degree, const void *table, const ts_edge_block *b,
-                void *h, void *scratch);
+  /** h [R,A,C] = 1/average_degree sum over edges of Y(u) f_l(r) env; f of (L+1) C outputs. */
+  void (*embed)(const ts_shape *s, double average_degree, const ts_radial *f,
+                const ts_edge_block *b, void *h, void *scratch);
   /** grad [E,4] real (du, dr) += the embedding's. */
-  void (*embed_back)(const ts_shape *s, double average_degree, const void *table,
+  void (*embed_back)(const ts_shape *s, double average_degree, const ts_radial *f,
                      const ts_edge_block *b, const void *dh, void *grad, void *scratch);
 
   /** q [A,d,H] (then, where D > 0, [R,A,D]), kv = k [A,d,H] then v [R,A,C], from h [R,A,C]. */

@@ -10,10 +10,14 @@
 
 void TS_K(edge)(const ts_edge_params *p, int64_t count, const double *geometry,
                 const uint8_t *active, const int32_t *pair, int32_t *node, void *edge);
-void TS_K(embed)(const ts_shape *s, double average_degree, const void *table,
+void TS_K(embed)(const ts_shape *s, double average_degree, const ts_radial *f,
                  const ts_edge_block *b, void *h, void *scratch);
-void TS_K(embed_back)(const ts_shape *s, double average_degree, const void *table,
+void TS_K(embed_back)(const ts_shape *s, double average_degree, const ts_radial *f,
                       const ts_edge_block *b, const void *dh, void *grad, void *scratch);
+/* Split radial functions of the edges edge[0..n), n <= TS_RADIAL_BLOCK: value [n,W] in rows
+ * `stride` apart and, where it is not NULL, slope [n,W]; room real [radial_room]. */
+void TS_K(radial)(const ts_radial *f, const ts_edge_block *b, int n, const int *edge, void *value,
+                  int stride, void *slope, void *room);
 void TS_K(project)(const ts_shape *s, const ts_layer *w, const void *h, void *q, void *kv,
                    const ts_saved *saved, void *scratch);
 void TS_K(project_back)(const ts_shape *s, const ts_layer *w, const void *h, const void *dq,
@@ -71,7 +75,8 @@ static TS_INLINE bool shape_fits(const ts_shape *s, int heads, int head_dim, int
                     .rows = 9,
                     .hidden = heads * head_dim / 2,
                     .wide = s->wide,
-                    .directed = s->directed};
+                    .directed = s->directed,
+                    .radial = s->radial};
   return true;
 }
 
@@ -234,17 +239,39 @@ static TS_INLINE void spherical_back(int lmax, const real *u, const real *dY, re
   if (lmax > 2) spherical_back_3(u, dY + 9, du);
 }
 
-/* out [width] = sum over the 6 spline rows of weight[k] table[k,width]. */
-static TS_INLINE void spline_rows(int width, const real *TS_RESTRICT table,
+/* Reals that TS_K(radial) needs, if it is called for f at all. */
+static inline size_t radial_room(const ts_radial *f)
+{
+  return f->split ? (size_t)(4 * TS_RADIAL_BLOCK * f->middle) : 0;
+}
+
+/* out [width] = sum over 6 spline rows, `stride` apart, of weight[k] table[k,width]. */
+static TS_INLINE void spline_part(int width, int stride, const real *TS_RESTRICT table,
                                   const real *TS_RESTRICT weight, real *TS_RESTRICT out)
 {
-  const real *TS_RESTRICT t1 = table + width, *TS_RESTRICT t2 = t1 + width,
-                          *TS_RESTRICT t3 = t2 + width, *TS_RESTRICT t4 = t3 + width,
-                          *TS_RESTRICT t5 = t4 + width;
+  const real *TS_RESTRICT t1 = table + stride, *TS_RESTRICT t2 = t1 + stride,
+                          *TS_RESTRICT t3 = t2 + stride, *TS_RESTRICT t4 = t3 + stride,
+                          *TS_RESTRICT t5 = t4 + stride;
   TS_SIMD
   for (int c = 0; c < width; c++)
     out[c] = weight[0] * table[c] + weight[1] * t1[c] + weight[2] * t2[c] + weight[3] * t3[c] +
              weight[4] * t4[c] + weight[5] * t5[c];
+}
+
+static TS_INLINE void spline_rows(int width, const real *table, const real *weight, real *out)
+{
+  spline_part(width, width, table, weight, out);
+}
+
+/* sum of slope[c] d[c]: the same from slopes. */
+static TS_INLINE real slope_pull(int width, const real *TS_RESTRICT slope,
+                                 const real *TS_RESTRICT d)
+{
+  real sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (int c = 0; c < width; c++)
+    sum += slope[c] * d[c];
+  return sum;
 }
 
 /* sum over rows and columns of slope[k] table[k,c] d[c]: what a gradient of the outputs pulls on

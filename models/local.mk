@@ -16,6 +16,7 @@ TS_KERNEL_SOURCES += models/kernels_impl.h
 TS_KERNEL_SOURCES += models/norm_cpu.c
 TS_KERNEL_SOURCES += models/packed_cpu.c
 TS_KERNEL_SOURCES += models/project_cpu.c
+TS_KERNEL_SOURCES += models/radial_cpu.c
 TS_KERNEL_SOURCES += models/real.h
 TS_KERNEL_SOURCES += models/update_cpu.c
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "models/clebsch.h"
+#include "models/radial_net.h"
 #include "runtime/error.h"
 #include "runtime/memory.h"
 
@@ -288,6 +289,63 @@ static const void *system_vector(packer *p, int charge, int multiplicity)
   return out;
 }
 
+/* What remains of a radial network behind its split first layer. */
+static void radial_rest(packer *p, const tsi_radial_net *net, const tsi_radial_mlp *mlp,
+                        ts_radial_rest *out)
+{
+  const int m = net->middle;
+  for (int k = 0; k < 2; k++) {
+    out->scale[k] = reals(p, (size_t)m, mlp->scale[k]);
+    out->shift[k] = reals(p, (size_t)m, mlp->shift[k]);
+  }
+  matrix(p, m, m, mlp->weight[1], m, 1.0, &out->second);
+  matrix(p, m, mlp->out, mlp->weight[2], m, 1.0, &out->third);
+  out->second_bias = reals(p, (size_t)m, mlp->bias[1]);
+  out->third_bias = reals(p, (size_t)mlp->out, mlp->bias[2]);
+}
+
+static void radial_split(packer *p, int stage, int layer_, const int *species, ts_radial *f)
+{
+  tsi_radial_net net;
+  double *part[2] = {NULL, NULL};
+  if (!p->status) p->status = tsi_radial_net_init(&p->model->desc, p->weights, stage, layer_, &net);
+  if (p->status) return;
+  const size_t count = (size_t)f->species * (size_t)(net.nmlp * net.middle);
+  for (int k = 0; k < 2 && !p->status; k++) {
+    p->status = TSI_NEW(part[k], count);
+    if (!p->status) tsi_radial_net_elements(&net, k == 0, f->species, species, part[k]);
+  }
+  f->receiver = reals(p, count, part[0]);
+  f->sender = reals(p, count, part[1]);
+  for (int k = 0; k < net.nmlp; k++)
+    radial_rest(p, &net, &net.mlp[k], &f->rest[k]);
+  free(part[0]);
+  free(part[1]);
+}
+
+/* The functions behind one table, whose coefficients are released: both copies of all would be
+ * twice the memory. */
+static void radial_function(packer *p, const ts_radial_set *set, int stage, int layer_,
+                            ts_radial_table *t, ts_radial *f)
+{
+  ts_model *m = p->model;
+  const int nodes = set->stage[stage].nodes;
+  *f = (ts_radial){.width = t->width,
+                   .split = set->split,
+                   .species = set->nspecies,
+                   .nodes = nodes,
+                   .nets = t->nets,
+                   .middle = t->middle};
+  const size_t rows = (size_t)nodes * (set->split ? 1 : (size_t)(set->nspecies * set->nspecies));
+  const size_t width = (size_t)(set->split ? t->nets * t->middle : t->width);
+  f->table = reals(p, rows * width, t->coef);
+  free(t->coef);
+  t->coef = NULL;
+  if (set->split) radial_split(p, stage, layer_, set->species, f);
+  m->radial_error = fmax(m->radial_error, t->error);
+  m->radial_slope_error = fmax(m->radial_slope_error, t->slope_error);
+}
+
 static void radial(packer *p, const ts_model_params *params)
 {
   ts_model *m = p->model;
@@ -296,35 +354,24 @@ static void radial(packer *p, const ts_model_params *params)
                            : m->is_double               ? 1e-12
                                                         : 1e-7;
   if (p->status) return;
-  const uint64_t most = params->radial_most ? params->radial_most : UINT64_MAX;
-  p->status =
-      ts_radial_build(&m->desc, p->weights, m->nspecies, params->species, tolerance, most, &set);
+  m->radial_most = params->radial_most ? params->radial_most : TS_RADIAL_MOST;
+  p->status = ts_radial_build(&m->desc, p->weights, m->nspecies, params->species, tolerance,
+                              m->radial_most, &set);
   const size_t before = m->bytes;
   for (int s = 0; s < m->desc.nstages && !p->status; s++) {
     ts_radial_stage *stage = &set->stage[s];
     const ts_stage_desc *d = &m->desc.stage[s];
-    const size_t rows = (size_t)(m->nspecies * m->nspecies) * (size_t)stage->nodes;
     m->edge[s] = (ts_edge_params){.cutoff = d->cutoff,
                                   .lower = d->lower,
                                   .step = stage->step,
                                   .nodes = stage->nodes,
                                   .envelope = d->envelope,
                                   .most = d->max_neighbors};
-    for (int l = -1; l < d->nlayers; l++) {
-      ts_radial_table *t = l < 0 ? &stage->embed : &stage->layer[l];
-      if (t->width == 0) continue;
-      void *table = reals(p, rows * (size_t)t->width, t->coef);
-      free(t->coef); /* one by one: both copies of all would be twice the memory */
-      t->coef = NULL;
-      if (l < 0)
-        m->embed_table = table;
-      else
-        m->layer[s][l].table = table;
-      m->radial_error = fmax(m->radial_error, t->error);
-      m->radial_slope_error = fmax(m->radial_slope_error, t->slope_error);
-    }
+    if (s == 0) radial_function(p, set, s, -1, &stage->embed, &m->embed);
+    for (int l = 0; l < d->nlayers; l++)
+      radial_function(p, set, s, l, &stage->layer[l], &m->layer[s][l].radial);
   }
-  m->table_bytes = m->bytes - before;
+  m->radial_bytes = m->bytes - before;
   ts_radial_destroy(&set);
 }
 
@@ -375,6 +422,14 @@ static void so3_release(ts_so3 *map)
     ts_matrix_release(&map->degree[l]);
 }
 
+static void radial_release(ts_radial *f)
+{
+  for (int k = 0; k <= TS_LMAX; k++) {
+    ts_matrix_release(&f->rest[k].second);
+    ts_matrix_release(&f->rest[k].third);
+  }
+}
+
 void ts_model_destroy(ts_model **model)
 {
   ts_model *m = *model;
@@ -382,6 +437,7 @@ void ts_model_destroy(ts_model **model)
   for (int s = 0; s < TS_MAX_STAGES; s++)
     for (int l = 0; l < TS_MAX_LAYERS; l++) {
       ts_layer *w = &m->layer[s][l];
+      radial_release(&w->radial);
       so3_release(&w->pairs);
       so3_release(&w->value);
       so3_release(&w->directed);
@@ -398,6 +454,7 @@ void ts_model_destroy(ts_model **model)
       for (int k = 0; k <= TS_LMAX; k++)
         ts_matrix_release(&w->path[k]);
     }
+  radial_release(&m->embed);
   for (int k = 0; k < 2; k++) {
     so3_release(&m->head.join[k]);
     ts_matrix_release(&m->head.mlp[k]);
@@ -420,7 +477,8 @@ ts_shape ts_model_shape(const ts_model *model, int atoms)
                     .rows = (d->lmax + 1) * (d->lmax + 1),
                     .hidden = d->heads * d->head_dim / 2,
                     .wide = d->heads * d->head_channels,
-                    .directed = directed_width(d)};
+                    .directed = directed_width(d),
+                    .radial = model->embed.split ? model->embed.middle : 0};
 }
 
 int ts_model_layers(const ts_model *model)

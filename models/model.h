@@ -16,7 +16,8 @@ typedef struct ts_model_params {
   int nspecies;            /* elements present */
   const int *species;      /* [nspecies] atomic numbers */
   double radial_tolerance; /* 0: 1e-7 in float, 1e-12 in double */
-  uint64_t radial_most;    /* bytes that radial tables may take while they are built; 0: any */
+  uint64_t radial_most;    /* bytes that radial tables may take while they are fitted, see
+                            * ts_radial_build; 0: TS_RADIAL_MOST */
   bool has_charge;
   int charge, multiplicity; /* of the whole system */
 } ts_model_params;
@@ -30,13 +31,14 @@ typedef struct ts_model {
   int nspecies;
   int species_index[TS_MAX_ELEMENT]; /* of an atomic number, or -1 */
   ts_edge_params edge[TS_MAX_STAGES];
-  void *embed_table; /* real [pairs*nodes, (L+1) C] */
+  ts_radial embed; /* W = (L+1) C */
   ts_layer layer[TS_MAX_STAGES][TS_MAX_LAYERS];
   ts_norm pre_norm; /* cluster merge: norm between the stages */
   ts_head head;
   double radial_error, radial_slope_error; /* largest of all tables, relative */
   size_t bytes;                            /* of weights and tables */
-  size_t table_bytes;                      /* of the radial tables among them */
+  size_t radial_bytes;                     /* of the radial functions among them */
+  uint64_t radial_most;                    /* bytes beyond which they are split */
   int npool;
   void **pool; /* every packed array, for release */
 } ts_model;

@@ -6,7 +6,8 @@
  * everywhere) and the ends need no conditions: what is wrong there has faded to 1e-18.  Midway
  * between two points the error is largest; it falls with the sixth power of the step, so the step
  * that is needed is extrapolated from the error of a coarser one and then checked.  Cost: about
- * six evaluations of the network per grid point and pair of elements. */
+ * six evaluations of the network per grid point and pair of elements.  With many pairs the grid is
+ * first found for one, so that tables that are too large are known before they are made. */
 #include "models/radial.h"
 
 #include "models/radial_net.h"
@@ -69,11 +70,15 @@ static void solve(int n, int width, const double *factors, double *x)
 
 /* ---- one table ------------------------------------------------------------------------------- */
 
-/* Coefficients [S, S, intervals + 6, W] of a net; the caller frees them. */
-static int fit(const tsi_radial_net *net, int ns, const int *z, int intervals, double **coef)
+/* Coefficients [S, S, intervals + 6, W] of a net, or, split, [intervals + 6, P m] of the distance's
+ * part of its first layers; the caller frees them. */
+static int fit(const tsi_radial_net *net, bool split, int ns, const int *z, int intervals,
+               double **coef)
 {
   const int n = intervals + 1 + 2 * PADDING, nodes = intervals + 6;
-  const int64_t from = (int64_t)n * net->width, to = (int64_t)nodes * net->width;
+  const int width = split ? net->nmlp * net->middle : net->width;
+  if (split) ns = 1;
+  const int64_t from = (int64_t)n * width, to = (int64_t)nodes * width;
   const int block = ns * ns <= FEW ? ns : 1; /* receivers; one by one where memory counts */
   const double step = net->cutoff / intervals;
   double *r = NULL, *value = NULL, *factors = NULL;
@@ -86,11 +91,14 @@ static int fit(const tsi_radial_net *net, int ns, const int *z, int intervals, d
   for (int i = 0; i < n; ++i)
     r[i] = (i - PADDING) * step;
   for (int i = 0; i < ns; i += block) {
-    TS_TRY_GOTO(status, tsi_radial_net_sample(net, block, z + i, ns, z, n, r, value, NULL), done);
+    if (split)
+      TS_TRY_GOTO(status, tsi_radial_net_first(net, n, r, value), done);
+    else
+      TS_TRY_GOTO(status, tsi_radial_net_sample(net, block, z + i, ns, z, n, r, value, NULL), done);
     for (int pair = 0; pair < block * ns; ++pair) {
-      solve(n, net->width, factors, value + pair * from);
-      memcpy(*coef + (i * ns + pair) * to,
-             value + pair * from + (int64_t)(PADDING - 2) * net->width, (size_t)to * sizeof **coef);
+      solve(n, width, factors, value + pair * from);
+      memcpy(*coef + (i * ns + pair) * to, value + pair * from + (int64_t)(PADDING - 2) * width,
+             (size_t)to * sizeof **coef);
     }
   }
 done:
@@ -104,14 +112,28 @@ done:
   return status;
 }
 
+/* ---- its error ------------------------------------------------------------------------------- */
+
+/* A table at work, and room to look at CHECK_BLOCK distances. */
+typedef struct checker {
+  const tsi_radial_net *net;
+  bool split;
+  int ns, intervals;
+  const int *z;
+  const double *coef;
+  double *value, *slope;  /* of the network: [S, S, CHECK_BLOCK, W], or, split, of one pair */
+  double *made, *dmade;   /* of the table: [W], or, split, [CHECK_BLOCK, W] */
+  double *first, *dfirst; /* split: [CHECK_BLOCK, P m] */
+} checker;
+
 static double largest_of(double largest, double value)
 {
   return fabs(value) > largest ? fabs(value) : largest;
 }
 
-/* Compare one row at a distance with the spline. */
-static void compare(int width, const double *coef, double t, double step, const double *value,
-                    const double *slope, accuracy *a)
+/* A table's spline in an interval, at t of it; coef is the first of its six rows. */
+static void spline(int width, const double *coef, double t, double step, double *value,
+                   double *slope)
 {
   double B[6], dB[6];
   tsi_bspline5(t, B, dB);
@@ -121,52 +143,91 @@ static void compare(int width, const double *coef, double t, double step, const 
       sum += B[k] * coef[k * width + c];
       dsum += dB[k] * coef[k * width + c];
     }
-    a->largest = largest_of(a->largest, value[c]);
-    a->error = isfinite(value[c]) ? largest_of(a->error, sum - value[c]) : INFINITY;
-    if (!slope) continue;
-    a->slope_largest = largest_of(a->slope_largest, slope[c]);
-    a->slope_error = largest_of(a->slope_error, dsum / step - slope[c]);
+    value[c] = sum;
+    slope[c] = dsum / step;
   }
 }
 
-/* A block of intervals, each at `offset` between its ends. */
-static int check_block(const tsi_radial_net *net, int ns, const int *z, int intervals,
-                       const double *coef, int first, int n, double offset, double *value,
-                       double *slope, accuracy *a)
+/* Compare outputs and, where given, slopes with those of the network. */
+static void compare(int64_t count, const double *made, const double *dmade, const double *value,
+                    const double *slope, accuracy *a)
 {
-  const double step = net->cutoff / intervals;
-  const int64_t nodes = intervals + 6;
-  double r[CHECK_BLOCK];
-  for (int i = 0; i < n; ++i)
-    r[i] = (first + i + offset) * step;
-  TS_TRY(tsi_radial_net_sample(net, ns, z, ns, z, n, r, value, slope));
-  for (int64_t pair = 0; pair < ns * ns; ++pair)
+  for (int64_t c = 0; c < count; ++c) {
+    a->largest = largest_of(a->largest, value[c]);
+    a->error = isfinite(value[c]) ? largest_of(a->error, made[c] - value[c]) : INFINITY;
+    if (!slope) continue;
+    a->slope_largest = largest_of(a->slope_largest, slope[c]);
+    a->slope_error = largest_of(a->slope_error, dmade[c] - slope[c]);
+  }
+}
+
+/* n intervals from `first` on, each at `offset` between its ends, which is r. */
+static int check_pairs(const checker *k, int first, int n, double offset, const double *r,
+                       accuracy *a)
+{
+  const int width = k->net->width;
+  const double step = k->net->cutoff / k->intervals;
+  TS_TRY(tsi_radial_net_sample(k->net, k->ns, k->z, k->ns, k->z, n, r, k->value, k->slope));
+  for (int64_t pair = 0; pair < k->ns * k->ns; ++pair)
     for (int64_t i = 0; i < n; ++i) {
-      const int64_t row = (pair * n + i) * net->width;
-      compare(net->width, coef + (pair * nodes + first + i) * net->width, offset, step, value + row,
-              slope ? slope + row : NULL, a);
+      const int64_t row = (pair * n + i) * width;
+      spline(width, k->coef + (pair * (k->intervals + 6) + first + i) * width, offset, step,
+             k->made, k->dmade);
+      compare(width, k->made, k->dmade, k->value + row, k->slope ? k->slope + row : NULL, a);
     }
   return 0;
 }
 
+/* The same of a split table, for TS_RADIAL_SAMPLES pairs, or all if they are not more: going on by
+ * a prime meets many elements on either side. */
+static int check_split(const checker *k, int first, int n, double offset, const double *r,
+                       accuracy *a)
+{
+  const int width = k->net->nmlp * k->net->middle, all = k->ns * k->ns;
+  for (int64_t i = 0; i < n; ++i)
+    spline(width, k->coef + (first + i) * width, offset, k->net->cutoff / k->intervals,
+           k->first + i * width, k->dfirst + i * width);
+  for (int s = 0; s < TS_RADIAL_SAMPLES && s < all; ++s) {
+    const int pair = s * 7919 % all;
+    const int *zi = &k->z[pair / k->ns], *zj = &k->z[pair % k->ns];
+    TS_TRY(tsi_radial_net_sample(k->net, 1, zi, 1, zj, n, r, k->value, k->slope));
+    TS_TRY(tsi_radial_net_rest(k->net, *zi, *zj, n, k->first, k->dfirst, k->made, k->dmade));
+    compare((int64_t)n * k->net->width, k->made, k->dmade, k->value, k->slope, a);
+  }
+  return 0;
+}
+
+static int make_checker(bool with_slope, checker *k)
+{
+  const size_t pairs = k->split ? 1 : (size_t)k->ns * (size_t)k->ns;
+  const size_t block = CHECK_BLOCK * (size_t)k->net->width;
+  const size_t layer = CHECK_BLOCK * (size_t)k->net->nmlp * (size_t)k->net->middle;
+  TS_TRY(TSI_NEW(k->value, pairs * block));
+  if (with_slope) TS_TRY(TSI_NEW(k->slope, pairs * block));
+  TS_TRY(TSI_NEW(k->made, block));
+  TS_TRY(TSI_NEW(k->dmade, block));
+  if (!k->split) return 0;
+  TS_TRY(TSI_NEW(k->first, layer));
+  return TSI_NEW(k->dfirst, layer);
+}
+
 /* All intervals at one offset between their ends, the slopes too where wanted; `a` keeps what is
  * larger. */
-static int check(const tsi_radial_net *net, int ns, const int *z, int intervals, const double *coef,
-                 double offset, bool with_slope, accuracy *a)
+static int check(const tsi_radial_net *net, bool split, int ns, const int *z, int intervals,
+                 const double *coef, double offset, bool with_slope, accuracy *a)
 {
-  const size_t room = (size_t)ns * (size_t)ns * CHECK_BLOCK * (size_t)net->width;
-  double *value = NULL, *slope = NULL;
-  int status;
-  TS_TRY_GOTO(status, TSI_NEW(value, room), done);
-  if (with_slope) TS_TRY_GOTO(status, TSI_NEW(slope, room), done);
-  for (int i = 0; i < intervals; i += CHECK_BLOCK) {
-    const int n = intervals - i < CHECK_BLOCK ? intervals - i : CHECK_BLOCK;
-    TS_TRY_GOTO(status, check_block(net, ns, z, intervals, coef, i, n, offset, value, slope, a),
-                done);
+  checker k = {.net = net, .split = split, .ns = ns, .z = z, .intervals = intervals, .coef = coef};
+  int status = make_checker(with_slope, &k);
+  for (int first = 0; first < intervals && !status; first += CHECK_BLOCK) {
+    const int n = intervals - first < CHECK_BLOCK ? intervals - first : CHECK_BLOCK;
+    double r[CHECK_BLOCK];
+    for (int i = 0; i < n; ++i)
+      r[i] = (first + i + offset) * (net->cutoff / intervals);
+    status = (split ? check_split : check_pairs)(&k, first, n, offset, r, a);
   }
-done:
-  free(value);
-  free(slope);
+  double *const room[] = {k.value, k.slope, k.made, k.dmade, k.first, k.dfirst};
+  for (int i = 0; i < 6; ++i)
+    free(room[i]);
   return status;
 }
 
@@ -181,8 +242,10 @@ typedef struct work {
   const ts_model_desc *desc;
   const ts_weights *weights;
   ts_radial_set *set;
-  uint64_t most; /* bytes of all tables */
+  uint64_t most;  /* bytes of all tables of pairs */
+  bool too_large; /* they would take more */
   int stage;
+  int ns;                        /* the first elements of the set that are looked at */
   int intervals;                 /* of the stage's grid, as far as known */
   int fitted[TS_MAX_LAYERS + 1]; /* of each table as it is */
   accuracy reached[TS_MAX_LAYERS + 1];
@@ -202,25 +265,20 @@ static int table_at(const work *w, int index, tsi_radial_net *net, ts_radial_tab
   return tsi_radial_net_init(w->desc, w->weights, w->stage, layer ? index : -1, net);
 }
 
-/* Refuse a grid whose tables, with those of the stages before, are larger than allowed. */
-static int check_size(const work *w)
+/* Stop where the tables of all pairs, with those of the stages before, are larger than allowed. */
+static int check_size(work *w)
 {
-  const ts_radial_set *set = w->set;
-  const double pairs = (double)set->nspecies * set->nspecies;
-  double bytes = (double)ts_radial_bytes(set);
+  if (w->set->split) return 0;
+  const double pairs = (double)w->set->nspecies * w->set->nspecies;
+  double bytes = (double)ts_radial_bytes(w->set);
   for (int i = 0; i < table_count(w); ++i) {
     tsi_radial_net net;
     ts_radial_table *table;
     TS_TRY(table_at(w, i, &net, &table));
     bytes += pairs * (w->intervals + 6) * net.width * (double)sizeof(double);
   }
-  if (bytes <= (double)w->most) return 0;
-  return tsi_fail(TS_ERR_MEMORY,
-                  "radial tables for %d by %d elements to an error of %g take %.2g GiB "
-                  "or more; there are %.2g GiB: give a larger execution.radial_tolerance, or run "
-                  "in float",
-                  set->nspecies, set->nspecies, set->tolerance, bytes / 0x1p30,
-                  (double)w->most / 0x1p30);
+  w->too_large = bytes > (double)w->most;
+  return w->too_large ? TS_ERR_MEMORY : 0;
 }
 
 /* Fit a table on the grid as it is now and look midway, where errors are largest. */
@@ -232,11 +290,13 @@ static int fit_table(work *w, int index)
   TS_TRY(check_size(w));
   TS_TRY(table_at(w, index, &net, &table));
   table->width = net.width;
+  table->nets = net.nmlp;
+  table->middle = net.middle;
   free(table->coef);
-  TS_TRY(fit(&net, set->nspecies, set->species, w->intervals, &table->coef));
+  TS_TRY(fit(&net, set->split, w->ns, set->species, w->intervals, &table->coef));
   w->fitted[index] = w->intervals;
   w->reached[index] = (accuracy){0};
-  return check(&net, set->nspecies, set->species, w->intervals, table->coef, 0.5, false,
+  return check(&net, set->split, w->ns, set->species, w->intervals, table->coef, 0.5, false,
                &w->reached[index]);
 }
 
@@ -276,21 +336,31 @@ static int finish_table(work *w, int index)
   accuracy *a = &w->reached[index];
   if (w->fitted[index] != w->intervals) TS_TRY(fit_table(w, index));
   TS_TRY(table_at(w, index, &net, &table));
-  TS_TRY(check(&net, set->nspecies, set->species, w->intervals, table->coef, 0.24, true, a));
-  TS_TRY(check(&net, set->nspecies, set->species, w->intervals, table->coef, 0.76, false, a));
+  for (int i = 0; i < 2; ++i)
+    TS_TRY(check(&net, set->split, w->ns, set->species, w->intervals, table->coef, i ? 0.76 : 0.24,
+                 i == 0, a));
   table->error = relative(a->error, a->largest);
   table->slope_error = relative(a->slope_error, a->slope_largest);
+  return 0;
+}
+
+static int refine(work *w, int ns)
+{
+  w->ns = ns;
+  for (int i = 0; i < table_count(w); ++i)
+    TS_TRY(refine_for(w, i));
   return 0;
 }
 
 static int build_stage(work *w)
 {
   ts_radial_stage *stage = &w->set->stage[w->stage];
+  const int ns = w->set->nspecies;
   stage->cutoff = w->desc->stage[w->stage].cutoff;
   stage->nlayers = w->desc->stage[w->stage].nlayers;
   w->intervals = 2 * w->desc->bases > 32 ? 2 * w->desc->bases : 32;
-  for (int i = 0; i < table_count(w); ++i)
-    TS_TRY(refine_for(w, i));
+  if (ns * ns > FEW && !w->set->split) TS_TRY(refine(w, 1));
+  TS_TRY(refine(w, ns));
   for (int i = 0; i < table_count(w); ++i)
     TS_TRY(finish_table(w, i));
   stage->step = stage->cutoff / w->intervals;
@@ -313,6 +383,26 @@ static int check_arguments(int nspecies, const int *species, double tolerance)
   return 0;
 }
 
+static int build_set(work *w)
+{
+  int status = 0;
+  for (int i = 0; i < w->set->nstages && !status; ++i) {
+    *w = (work){.desc = w->desc, .weights = w->weights, .set = w->set, .most = w->most, .stage = i};
+    status = build_stage(w);
+  }
+  return status;
+}
+
+static void release_stages(ts_radial_set *set)
+{
+  for (int i = 0; i < TS_MAX_STAGES; ++i) {
+    for (int l = 0; l < TS_MAX_LAYERS; ++l)
+      free(set->stage[i].layer[l].coef);
+    free(set->stage[i].embed.coef);
+  }
+  memset(set->stage, 0, sizeof set->stage);
+}
+
 int ts_radial_build(const ts_model_desc *desc, const ts_weights *weights, int nspecies,
                     const int *species, double tolerance, uint64_t most, ts_radial_set **out)
 {
@@ -320,14 +410,17 @@ int ts_radial_build(const ts_model_desc *desc, const ts_weights *weights, int ns
   TS_TRY(check_arguments(nspecies, species, tolerance));
   TS_TRY(TSI_NEW(*out, 1));
   ts_radial_set *set = *out;
+  work w = {.desc = desc, .weights = weights, .set = set, .most = most};
   set->nspecies = nspecies;
   memcpy(set->species, species, (size_t)nspecies * sizeof *species);
   set->tolerance = tolerance;
   set->nstages = desc->nstages;
-  int status = 0;
-  for (int i = 0; i < set->nstages && !status; ++i)
-    status = build_stage(
-        &(work){.desc = desc, .weights = weights, .set = set, .most = most, .stage = i});
+  int status = build_set(&w);
+  if (w.too_large) {
+    release_stages(set);
+    set->split = true;
+    status = build_set(&w);
+  }
   if (status) ts_radial_destroy(out);
   return status;
 }
@@ -348,11 +441,7 @@ uint64_t ts_radial_bytes(const ts_radial_set *set)
 void ts_radial_destroy(ts_radial_set **set)
 {
   if (!*set) return;
-  for (int i = 0; i < TS_MAX_STAGES; ++i) {
-    for (int l = 0; l < TS_MAX_LAYERS; ++l)
-      free((*set)->stage[i].layer[l].coef);
-    free((*set)->stage[i].embed.coef);
-  }
+  release_stages(*set);
   free(*set);
   *set = NULL;
 }

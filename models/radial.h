@@ -8,19 +8,28 @@
  *
  * At r: s = r/step, n = floor(s), t = s - n;
  *   value_c = sum_k B_k(t) coef[n+k, c],   slope_c = (1/step) sum_k B'_k(t) coef[n+k, c],  k =
- * 0..5. */
+ * 0..5.
+ *
+ * Tables grow with the number of elements squared.  Where they would be too large, the first layer
+ * is split instead: it is a sum of a part of the distance, which alone is tabulated (one table for
+ * all pairs), and of a vector of each element; the rest of the networks is evaluated on every edge.
+ * That is exact in the elements, small, and a good deal slower (docs/model.md has the figures). */
 #ifndef TS_RADIAL_H
 #define TS_RADIAL_H
 
 #include "models/description.h"
 #include "models/safetensors.h"
 
-/** S species, W outputs.  Raw network outputs: the envelope is not part of them. */
+/** S species, W outputs, P networks of middle width m.  Raw network outputs: the envelope is not
+ * part of them. */
 typedef struct ts_radial_table {
-  int width;    /* W: 2H of a layer (gates, then weights), (L+1) C of the embedding; of a layer
-                 * with score "qkdot": H weights, then K (L+1) factors; "qkdots": H, H */
-  double *coef; /* [S (receiver), S (sender), nodes, W] double; owned by the set */
-  double error; /* largest |spline - network| over all outputs, over the largest |network| */
+  int width;        /* W: 2H of a layer (gates, then weights), (L+1) C of the embedding; of a layer
+                     * with score "qkdot": H weights, then K (L+1) factors; "qkdots": H, H */
+  int nets, middle; /* P, m */
+  double *coef; /* [S (receiver), S (sender), nodes, W] double, or, split, [nodes, P m]; owned by
+                 * the set */
+  double error; /* largest |spline - network| over all outputs, over the largest |network|; of a
+                 * split set over TS_RADIAL_SAMPLES pairs of elements at most */
   double slope_error; /* the same of the slopes */
 } ts_radial_table;
 
@@ -34,7 +43,14 @@ typedef struct ts_radial_stage {
   ts_radial_table embed; /* the first stage's only; width 0 elsewhere */
 } ts_radial_stage;
 
+enum { TS_RADIAL_SAMPLES = 16 };
+
+/** Bytes that the tables of all pairs of elements may take while they are fitted, in double;
+ * beyond, the first layers are split.  At the published width some 14 elements in a float run. */
+#define TS_RADIAL_MOST (UINT64_C(2) << 30)
+
 typedef struct ts_radial_set {
+  bool split;
   int nspecies;
   int species[TS_MAX_ELEMENT]; /* atomic numbers; the tables' species indices follow this order */
   double tolerance;
@@ -48,13 +64,14 @@ typedef struct ts_radial_set {
  * \param [in]  weights    Checked against `desc`; borrowed for the call.
  * \param [in]  species    [nspecies] distinct atomic numbers.
  * \param [in]  tolerance  Relative to each table's largest output, e.g. 1e-7.
- * \param [in]  most       Bytes that all tables may take; UINT64_MAX: no bound.
+ * \param [in]  most       Bytes that the tables of pairs may take; where they would take more the
+ *                         first layers are split.  0 always splits, UINT64_MAX never does.
  * \param [out] out        Release with ts_radial_destroy.
- * \return 0, TS_ERR_ARG, TS_ERR_INPUT (the weights overflow) or TS_ERR_MEMORY (also: `most`). */
+ * \return 0, TS_ERR_ARG, TS_ERR_INPUT (the weights overflow) or TS_ERR_MEMORY. */
 int ts_radial_build(const ts_model_desc *desc, const ts_weights *weights, int nspecies,
                     const int *species, double tolerance, uint64_t most, ts_radial_set **out);
 
-/** Bytes of the tables of all stages that are built; later ones count nothing. */
+/** Bytes of the tables of pairs of all stages that are built; later ones count nothing. */
 uint64_t ts_radial_bytes(const ts_radial_set *set);
 
 void ts_radial_destroy(ts_radial_set **set);

@@ -169,16 +169,16 @@ static void set_rows(int n, int width, const double *row, double *out, int strid
     memcpy(out + (int64_t)i * stride, row, (size_t)width * sizeof *row);
 }
 
-/* The elements' parts of the first layers: [nz, nmlp, m] from rows of `table`, whose columns of the
- * first weight start at `column`. */
-static void element_parts(const tsi_radial_net *net, int nz, const int *z, const double *table,
-                          int column, bool with_bias, double *out)
+void tsi_radial_net_elements(const tsi_radial_net *net, bool receivers, int nz, const int *z,
+                             double *part)
 {
   const int m = net->middle, e = net->element_width, in = net->bases + 2 * e;
+  const int column = net->bases + (receivers ? 0 : e);
+  const double *table = receivers ? net->target : net->source;
   for (int s = 0; s < nz; ++s)
     for (int p = 0; p < net->nmlp; ++p) {
-      double *row = out + ((int64_t)s * net->nmlp + p) * m;
-      if (with_bias) memcpy(row, net->mlp[p].bias[0], (size_t)m * sizeof *row);
+      double *row = part + ((int64_t)s * net->nmlp + p) * m;
+      if (receivers) memcpy(row, net->mlp[p].bias[0], (size_t)m * sizeof *row);
       cblas_dgemv(CblasRowMajor, CblasNoTrans, m, e, 1.0, net->mlp[p].weight[0] + column, in,
                   table + (int64_t)z[s] * e, 1, 1.0, row, 1);
     }
@@ -260,13 +260,55 @@ int tsi_radial_net_sample(const tsi_radial_net *net, int ni, const int *zi, int 
   scratch s = {0};
   const int status = make_scratch(net, ni, nj, slope != NULL, &s);
   if (!status) {
-    element_parts(net, ni, zi, net->target, net->bases, true, s.target);
-    element_parts(net, nj, zj, net->source, net->bases + net->element_width, false, s.source);
+    tsi_radial_net_elements(net, true, ni, zi, s.target);
+    tsi_radial_net_elements(net, false, nj, zj, s.source);
   }
   for (int64_t i = 0; i < nr && !status; i += BLOCK) {
     const int n = (int)(nr - i < BLOCK ? nr - i : BLOCK);
     sample_block(net, ni, nj, nr, n, r + i, &s,
                  (dual){value + i * net->width, slope ? slope + i * net->width : NULL});
+  }
+  free_scratch(&s);
+  return status;
+}
+
+int tsi_radial_net_first(const tsi_radial_net *net, int64_t nr, const double *r, double *first)
+{
+  const int m = net->middle;
+  dual basis = {0};
+  TS_TRY(make_dual(BLOCK * (size_t)net->bases, false, &basis));
+  for (int64_t i = 0; i < nr; i += BLOCK) {
+    const int n = (int)(nr - i < BLOCK ? nr - i : BLOCK);
+    gaussians(net, n, r + i, basis);
+    for (int p = 0; p < net->nmlp; ++p)
+      product(n, m, net->bases, basis, net->mlp[p].weight[0], net->bases + 2 * net->element_width,
+              0.0, (dual){first + (i * net->nmlp + p) * m, NULL}, net->nmlp * m);
+  }
+  free(basis.value);
+  return 0;
+}
+
+int tsi_radial_net_rest(const tsi_radial_net *net, int zi, int zj, int64_t n, const double *first,
+                        const double *dfirst, double *value, double *slope)
+{
+  const int m = net->middle, stride = net->nmlp * m;
+  scratch s = {0};
+  const int status = make_scratch(net, 1, 1, true, &s);
+  if (!status) {
+    tsi_radial_net_elements(net, true, 1, &zi, s.target);
+    tsi_radial_net_elements(net, false, 1, &zj, s.source);
+  }
+  for (int64_t from = 0; from < n && !status; from += BLOCK) {
+    const int count = (int)(n - from < BLOCK ? n - from : BLOCK);
+    for (int p = 0, column = 0; p < net->nmlp; column += net->mlp[p++].out) {
+      for (int i = 0; i < count; ++i) {
+        const int64_t at = (from + i) * stride + p * m;
+        memcpy(s.first.value + i * m, first + at, (size_t)m * sizeof *first);
+        memcpy(s.first.slope + i * m, dfirst + at, (size_t)m * sizeof *dfirst);
+      }
+      finish(net, &net->mlp[p], count, &s, s.target + p * m, s.source + p * m,
+             (dual){value + from * net->width + column, slope + from * net->width + column});
+    }
   }
   free_scratch(&s);
   return status;

@@ -44,4 +44,17 @@ int tsi_radial_net_init(const ts_model_desc *desc, const ts_weights *weights, in
 int tsi_radial_net_sample(const tsi_radial_net *net, int ni, const int *zi, int nj, const int *zj,
                           int64_t nr, const double *r, double *value, double *slope);
 
+/** The first layers in their three parts, whose sum the rest of the networks reads: of the
+ * distance, first [nr, P, m] (P networks); of elements as receivers (with the bias) or as senders,
+ * part [nz, P, m], zeros on entry.  \return 0 or TS_ERR_MEMORY. */
+int tsi_radial_net_first(const tsi_radial_net *net, int64_t nr, const double *r, double *first);
+void tsi_radial_net_elements(const tsi_radial_net *net, bool receivers, int nz, const int *z,
+                             double *part);
+
+/** The rest of the networks for one pair of elements.
+ * \param [in]  first, dfirst  [n, P, m] of the distance, and its slope [1/Å].
+ * \param [out] value, slope   [n, W].  \return 0 or TS_ERR_MEMORY. */
+int tsi_radial_net_rest(const tsi_radial_net *net, int zi, int zj, int64_t n, const double *first,
+                        const double *dfirst, double *value, double *slope);
+
 #endif

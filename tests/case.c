@@ -100,17 +100,8 @@ void case_release(golden_case *c)
   free(c->force);
 }
 
-ts_model *case_model(const golden_case *c, bool is_double)
-{
-  return case_model_on(c, is_double, "auto", "auto");
-}
-
-ts_model *case_model_isa(const golden_case *c, bool is_double, const char *isa)
-{
-  return case_model_on(c, is_double, "auto", isa);
-}
-
-ts_model *case_model_on(const golden_case *c, bool is_double, const char *matrix, const char *isa)
+static ts_model *make_model(const golden_case *c, bool is_double, const char *matrix,
+                            const char *isa, uint64_t radial_most)
 {
   int species[TS_MAX_ELEMENT], count = 0;
   bool seen[TS_MAX_ELEMENT] = {false};
@@ -123,12 +114,33 @@ ts_model *case_model_on(const golden_case *c, bool is_double, const char *matrix
                                   .isa = isa,
                                   .nspecies = count,
                                   .species = species,
+                                  .radial_most = radial_most,
                                   .has_charge = c->system->has_charge,
                                   .charge = c->system->charge,
                                   .multiplicity = c->system->multiplicity};
   ts_model *model;
   must(ts_model_create(&c->desc, c->weights, &params, &model));
   return model;
+}
+
+ts_model *case_model(const golden_case *c, bool is_double)
+{
+  return make_model(c, is_double, "auto", "auto", 0);
+}
+
+ts_model *case_model_isa(const golden_case *c, bool is_double, const char *isa)
+{
+  return make_model(c, is_double, "auto", isa, 0);
+}
+
+ts_model *case_model_on(const golden_case *c, bool is_double, const char *matrix, const char *isa)
+{
+  return make_model(c, is_double, matrix, isa, 0);
+}
+
+ts_model *case_model_split(const golden_case *c, bool is_double, const char *isa)
+{
+  return make_model(c, is_double, "auto", isa, 1);
 }
 
 ts_step_params case_params(const ts_model *model, double skin)

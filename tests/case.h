@@ -35,6 +35,9 @@ ts_model *case_model_isa(const golden_case *c, bool is_double, const char *isa);
 /** The same with a matrix back end, too. */
 ts_model *case_model_on(const golden_case *c, bool is_double, const char *matrix, const char *isa);
 
+/** The same as case_model_isa with the first layers of the radial networks split. */
+ts_model *case_model_split(const golden_case *c, bool is_double, const char *isa);
+
 /** Parameters of a step for a model, skin as given, everything else default. */
 ts_step_params case_params(const ts_model *model, double skin);
 

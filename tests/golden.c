@@ -3,7 +3,8 @@
  * Golden systems: energies and forces of the model against recorded values, in double and float.
  * `golden FILE...` prints the errors of any such file; without arguments it checks the sixteen of
  * tests/data, those of the published code's other forms and those of other degrees, all but the
- * widest with the kernels of every instruction set that this CPU has. Double: 1e-10 of the energy,
+ * widest with the kernels of every instruction set that this CPU has, and some again with radial
+ * networks whose first layer is split by element. Double: 1e-10 of the energy,
  * 1e-9 of the largest force. Float: 2e-6 of the largest atom energy, 1e-4 of the largest force. */
 #include <math.h>
 #include <stdio.h>
@@ -43,6 +44,19 @@ static const char *const all[] = {"cutoff-edge",
                                   "made/degree-3-qkdots",
                                   "water64-full"};
 
+/* Both merges, both orders, charge, the forms with other radial networks, every degree. */
+static const char *const all_split[] = {"kcl64-chain-first",
+                                        "kcl64-cluster",
+                                        "molecule-charged",
+                                        "molecule-mixed",
+                                        "pair",
+                                        "triclinic-first",
+                                        "forms/form-softplus",
+                                        "forms/form-qkdot",
+                                        "forms/form-qkdots",
+                                        "made/degree-1-cluster",
+                                        "made/degree-3"};
+
 typedef struct errors {
   double energy, atoms, force; /* relative: to |E|, the largest |atom energy|, the largest force */
 } errors;
@@ -75,10 +89,10 @@ static errors compare(const golden_case *c, const ts_step *step)
 }
 
 /* 1 if the file fails. */
-static int check(const char *name, bool is_double, const char *isa)
+static int check(const char *name, bool split, bool is_double, const char *isa)
 {
   golden_case c = case_read(name);
-  ts_model *model = case_model_isa(&c, is_double, isa);
+  ts_model *model = (split ? case_model_split : case_model_isa)(&c, is_double, isa);
   const ts_step_params params = case_params(model, 0.5);
   ts_step *step;
   ts_partial total;
@@ -87,9 +101,9 @@ static int check(const char *name, bool is_double, const char *isa)
   const errors e = compare(&c, step);
   const bool ok =
       is_double ? e.energy <= 1e-10 && e.force <= 1e-9 : e.atoms <= 2e-6 && e.force <= 1e-4;
-  printf("%-24s %-6s %-4s energy %8.1e  atoms %8.1e  force %8.1e  table %8.1e  %s\n", c.name,
+  printf("%-24s %-6s %-4s energy %8.1e  atoms %8.1e  force %8.1e  %-6s %8.1e  %s\n", c.name,
          is_double ? "double" : "float", model->kernels->isa, e.energy, e.atoms, e.force,
-         model->radial_error, ok ? "ok" : "FAILED");
+         model->embed.split ? "split" : "table", model->radial_error, ok ? "ok" : "FAILED");
   ts_step_destroy(&step);
   ts_model_destroy(&model);
   case_release(&c);
@@ -99,15 +113,16 @@ static int check(const char *name, bool is_double, const char *isa)
 int main(int argc, char **argv)
 {
   static const char *const isas[] = {"auto", "v3", "base"};
+  const int tables = sizeof all / sizeof all[0], splits = sizeof all_split / sizeof all_split[0];
   ts_engine *engine = case_engine(0, NULL);
-  const int count = argc > 1 ? argc - 1 : (int)(sizeof all / sizeof all[0]);
+  const int count = argc > 1 ? argc - 1 : tables + splits;
   int failed = 0, checks = 0;
   for (int i = 0; i < count; i++) {
-    const char *name = argc > 1 ? argv[i + 1] : all[i];
-    const bool widest = argc == 1 && i == count - 1;
+    const bool split = argc == 1 && i >= tables, widest = argc == 1 && i == tables - 1;
+    const char *name = argc > 1 ? argv[i + 1] : split ? all_split[i - tables] : all[i];
     for (int k = 0; k < (widest ? 1 : 3); k++) {
       if (!ts_kernels_find(true, isas[k])) continue;
-      failed += check(name, true, isas[k]) + check(name, false, isas[k]);
+      failed += check(name, split, true, isas[k]) + check(name, split, false, isas[k]);
       checks += 2;
     }
   }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Radial networks against recorded values of their definition; tables against the networks, at
- * random distances and at the ends; slopes against central differences. */
+ * Radial networks against recorded values of their definition; tables, of pairs and with the first
+ * layer split, against the networks, at random distances and at the ends; slopes against central
+ * differences. */
 #include "models/radial.h"
+#include "models/radial_net.h"
 #include "tests/model_cases.h"
 
 #include <math.h>
@@ -74,9 +76,9 @@ static void test_network_slope(void **state)
   ts_weights_destroy(&w);
 }
 
-/* What a kernel does with a table. */
+/* A table's spline at r, `width` wide, of the pair of species i, j. */
 static void spline(const ts_radial_set *set, const ts_radial_stage *stage,
-                   const ts_radial_table *table, int i, int j, double r, double *value,
+                   const ts_radial_table *table, int width, int i, int j, double r, double *value,
                    double *slope)
 {
   const double s = r / stage->step;
@@ -84,15 +86,34 @@ static void spline(const ts_radial_set *set, const ts_radial_stage *stage,
   double B[6], dB[6];
   assert_true(n >= 0 && n + 6 <= stage->nodes);
   tsi_bspline5(s - n, B, dB);
-  const double *coef =
-      table->coef + (((int64_t)i * set->nspecies + j) * stage->nodes + n) * table->width;
-  for (int c = 0; c < table->width; ++c) {
+  const double *coef = table->coef + (((int64_t)i * set->nspecies + j) * stage->nodes + n) * width;
+  for (int c = 0; c < width; ++c) {
     value[c] = slope[c] = 0.0;
     for (int k = 0; k < 6; ++k) {
-      value[c] += B[k] * coef[k * table->width + c];
-      slope[c] += dB[k] / stage->step * coef[k * table->width + c];
+      value[c] += B[k] * coef[k * width + c];
+      slope[c] += dB[k] / stage->step * coef[k * width + c];
     }
   }
+}
+
+/* What kernels do with a table. */
+static void evaluate(const ts_model_desc *desc, const ts_weights *w, const ts_radial_set *set,
+                     int istage, int layer, int i, int j, double r, double *value, double *slope)
+{
+  const ts_radial_stage *stage = &set->stage[istage];
+  const ts_radial_table *table = layer < 0 ? &stage->embed : &stage->layer[layer];
+  if (!set->split) {
+    spline(set, stage, table, table->width, i, j, r, value, slope);
+    return;
+  }
+  double first[512], dfirst[512];
+  tsi_radial_net net;
+  assert_true(table->nets * table->middle <= 512);
+  assert_int_equal(tsi_radial_net_init(desc, w, istage, layer, &net), 0);
+  spline(set, stage, table, table->nets * table->middle, 0, 0, r, first, dfirst);
+  assert_int_equal(
+      tsi_radial_net_rest(&net, set->species[i], set->species[j], 1, first, dfirst, value, slope),
+      0);
 }
 
 /* The largest output of a table is at least what is seen here, so this bound is the stricter. */
@@ -109,7 +130,7 @@ static void check_table(const ts_model_desc *desc, const ts_weights *w, const ts
     if (trial == 0) r = stage->cutoff;
     if (trial == 1) r = 1e-9;
     exact(desc, w, istage, layer, set->species[i], set->species[j], r, value, slope);
-    spline(set, stage, table, i, j, r, tvalue, tslope);
+    evaluate(desc, w, set, istage, layer, i, j, r, tvalue, tslope);
     for (int c = 0; c < table->width; ++c) {
       largest = fmax(largest, fabs(value[c]));
       slope_largest = fmax(slope_largest, fabs(slope[c]));
@@ -119,31 +140,49 @@ static void check_table(const ts_model_desc *desc, const ts_weights *w, const ts
   }
   assert_true(largest > 0.1);
   assert_true(table->error <= set->tolerance);
-  assert_true(error <= 1.5 * table->error * largest + 1e-14);
-  assert_true(slope_error <= 1.5 * table->slope_error * slope_largest + 1e-12);
+  const double slack = set->split && set->nspecies > 4 ? 4 : 1.5; /* not all pairs were measured */
+  assert_true(error <= slack * table->error * largest + 1e-14);
+  assert_true(slope_error <= slack * table->slope_error * slope_largest + 1e-12);
 }
 
+static ts_radial_set *build(const ts_model_desc *desc, const ts_weights *w, int ns,
+                            const int *species, double tolerance, uint64_t most)
+{
+  ts_radial_set *set;
+  if (ts_radial_build(desc, w, ns, species, tolerance, most, &set))
+    fail_msg("%s", ts_error_message());
+  return set;
+}
+
+static void check_tables(const ts_model_desc *desc, const ts_weights *w, const ts_radial_set *set)
+{
+  assert_int_equal(set->nstages, desc->nstages);
+  for (int s = 0; s < set->nstages; ++s) {
+    assert_int_equal(set->stage[s].embed.width, s ? 0 : 3 * desc->channels);
+    for (int l = s ? 0 : -1; l < desc->stage[s].nlayers; ++l)
+      check_table(desc, w, set, s, l);
+  }
+}
+
+/* Tables as long as they may take what they take, networks with a split first layer beyond. */
 static void check_set(const char *name, int ns, const int *species, double tolerance)
 {
   ts_model_desc desc;
   ts_weights *w;
-  ts_radial_set *set;
   golden_model(name, &desc, &w);
-  if (ts_radial_build(&desc, w, ns, species, tolerance, UINT64_MAX, &set))
-    fail_msg("%s", ts_error_message());
-  assert_int_equal(set->nstages, desc.nstages);
-  for (int s = 0; s < set->nstages; ++s) {
-    assert_int_equal(set->stage[s].embed.width, s ? 0 : 3 * desc.channels);
-    for (int l = s ? 0 : -1; l < desc.stage[s].nlayers; ++l)
-      check_table(&desc, w, set, s, l);
-  }
+  ts_radial_set *set = build(&desc, w, ns, species, tolerance, UINT64_MAX);
   const uint64_t bytes = ts_radial_bytes(set);
+  assert_false(set->split);
+  check_tables(&desc, w, set);
   ts_radial_destroy(&set);
   assert_null(set);
-  assert_int_equal(ts_radial_build(&desc, w, ns, species, tolerance, bytes, &set), 0);
+  set = build(&desc, w, ns, species, tolerance, bytes);
+  assert_false(set->split);
   ts_radial_destroy(&set);
-  assert_int_equal(ts_radial_build(&desc, w, ns, species, tolerance, bytes - 1, &set),
-                   TS_ERR_MEMORY);
+  set = build(&desc, w, ns, species, tolerance, bytes - 1);
+  assert_true(set->split);
+  check_tables(&desc, w, set);
+  ts_radial_destroy(&set);
   ts_weights_destroy(&w);
 }
 
@@ -170,9 +209,9 @@ static void test_spline_slope(void **state)
     const double r = trial < 20 ? (3 + trial) * stage->step : 0.1 + 0.23 * (trial - 20);
     const double h = 1e-4;
     double side[4][48], slope[48], unused[48];
-    spline(set, stage, &stage->embed, 0, 0, r, unused, slope);
+    spline(set, stage, &stage->embed, 48, 0, 0, r, unused, slope);
     for (int k = 0; k < 4; ++k)
-      spline(set, stage, &stage->embed, 0, 0, r + h * (k < 2 ? k - 2 : k - 1), side[k], unused);
+      spline(set, stage, &stage->embed, 48, 0, 0, r + h * (k < 2 ? k - 2 : k - 1), side[k], unused);
     for (int c = 0; c < 48; ++c)
       assert_true(
           fabs((side[0][c] - 8.0 * side[1][c] + 8.0 * side[2][c] - side[3][c]) / (12.0 * h) -
@@ -195,8 +234,6 @@ static void test_refusals(void **state)
   assert_int_equal(ts_radial_build(&desc, w, 1, (const int[]){128}, 1e-7, UINT64_MAX, &set),
                    TS_ERR_ARG);
   assert_int_equal(ts_radial_build(&desc, w, 1, &z, 0.0, UINT64_MAX, &set), TS_ERR_ARG);
-  assert_int_equal(ts_radial_build(&desc, w, 1, &z, 1e-7, 1000, &set), TS_ERR_MEMORY);
-  assert_non_null(strstr(ts_error_message(), "radial tables for 1 by 1 elements"));
   assert_null(set);
   assert_int_equal(ts_radial_exact(&desc, w, 1, 0, 8, 8, 1, &r, value, NULL), TS_ERR_ARG);
   assert_int_equal(ts_radial_exact(&desc, w, 0, 2, 8, 8, 1, &r, value, NULL), TS_ERR_ARG);

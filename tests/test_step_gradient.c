@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Forces are minus the gradient of the energy that is evaluated, tables included.  In double they
- * agree with central differences to 1e-7 of the largest force; the error of a difference falls as
- * h^2 down to rounding (a flat line would be a force that is not a gradient); and where the softmax
- * floor is absolute both hold across the cutoff, where energy and force are continuous. */
+ * Forces are minus the gradient of the energy that is evaluated, tables (or split radial networks)
+ * included.  In double they agree with central differences to 1e-7 of the largest force; the error
+ * of a difference falls as h^2 down to rounding (a flat line would be a force that is not a
+ * gradient); and where the softmax floor is absolute both hold across the cutoff, where energy and
+ * force are continuous. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -94,10 +95,10 @@ static double gradient_error(bench *b, ts_lidx count, double h, bool same)
   return worst / b->largest;
 }
 
-static void check_system(const char *name, ts_lidx most, double h, bool same)
+static void check_model(const char *name, bool split, ts_lidx most, double h, bool same)
 {
   golden_case c = case_read(name);
-  ts_model *model = case_model(&c, true);
+  ts_model *model = split ? case_model_split(&c, true, "auto") : case_model(&c, true);
   bench b = bench_create(model, c.system);
   const double error = gradient_error(&b, most ? most : c.system->n, h, same);
   print_message("%-24s relative error of forces %.1e\n", name, error);
@@ -105,6 +106,11 @@ static void check_system(const char *name, ts_lidx most, double h, bool same)
   bench_release(&b);
   ts_model_destroy(&model);
   case_release(&c);
+}
+
+static void check_system(const char *name, ts_lidx most, double h, bool same)
+{
+  check_model(name, false, most, h, same);
 }
 
 /* Where the floor is the published one steps are so short that no edge crosses a cutoff: the energy
@@ -140,6 +146,16 @@ static void forces_of_other_degrees_are_differences(void **state)
   check_system("made/degree-3-qkdot", 6, 3e-4, true);
   check_system("made/degree-3-qkdots", 6, 3e-5, true);
   check_system("made/sphere-cluster", 6, 3e-4, true);
+}
+
+static void forces_of_split_radial_networks_are_differences(void **state)
+{
+  (void)state;
+  check_model("molecule-first", true, 0, 3e-4, true);
+  check_model("triclinic-cluster", true, 6, 3e-4, true);
+  check_model("kcl64-smooth", true, 4, 1e-3, false);
+  check_model("forms/form-qkdot", true, 4, 3e-4, true);
+  check_model("made/degree-3", true, 4, 3e-4, true);
 }
 
 /* Largest relative error of plain differences with step h, whatever edges do. */
@@ -297,6 +313,7 @@ int main(void)
       cmocka_unit_test(forces_are_differences),
       cmocka_unit_test(forces_of_other_forms_are_differences),
       cmocka_unit_test(forces_of_other_degrees_are_differences),
+      cmocka_unit_test(forces_of_split_radial_networks_are_differences),
       cmocka_unit_test(errors_fall_as_h2),
       cmocka_unit_test(smooth_floor_is_continuous),
       cmocka_unit_test(forces_are_differences_across_cutoffs),
