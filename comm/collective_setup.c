@@ -106,7 +106,7 @@ static int must_yield(ts_collective *c, bool asked, bool *yield)
     cores += all[i];
   crowded = size > cores || (topology.cpu_quota > 0 && size > topology.cpu_quota);
   TS_TRY_MPI(MPI_Allreduce(MPI_IN_PLACE, &crowded, 1, MPI_INT, MPI_MAX, c->comm));
-  if (crowded && c->rank == 0)
+  if (crowded && !asked && c->rank == 0) /* who asked has said why */
     ts_log(TS_LOG_INFO, "collectives: more ranks than cores on a node; waiting ranks yield");
   *yield = asked || crowded;
   return 0;
