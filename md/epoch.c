@@ -48,6 +48,7 @@ static int atoms_arrays(ts_step *s)
   if (s->params.reproducible) TS_TRY(TSI_NEW(s->f_fixed, n));
   TS_TRY(TSI_NEW(s->virial, n));
   TS_TRY(TSI_NEW(s->x_build, n));
+  if (!s->params.period) TS_TRY(TSI_NEW(s->x_partition, n));
   TS_TRY(TSI_NEW(s->reference, n));
   TS_TRY(TSI_NEW(s->closest, TS_MAX_STAGES * s->ntiles));
   TS_TRY(TSI_NEW(s->report, s->ntiles));
@@ -119,10 +120,11 @@ static void atoms_destroy(ts_step *s)
     tsi_drop(&d->fixed);
   }
   ts_arena_destroy(&s->atoms_arena);
-  void **array[] = {(void **)&s->f,       (void **)&s->f_fixed,   (void **)&s->virial,
-                    (void **)&s->x_build, (void **)&s->reference, (void **)&s->closest,
-                    (void **)&s->report,  (void **)&s->partial,   (void **)&s->slice,
-                    (void **)&s->energy,  (void **)&s->active,    (void **)&s->tile};
+  void **array[] = {(void **)&s->f,       (void **)&s->f_fixed,     (void **)&s->virial,
+                    (void **)&s->x_build, (void **)&s->x_partition, (void **)&s->reference,
+                    (void **)&s->closest, (void **)&s->report,      (void **)&s->partial,
+                    (void **)&s->slice,   (void **)&s->energy,      (void **)&s->active,
+                    (void **)&s->tile};
   for (size_t i = 0; i < sizeof array / sizeof *array; i++) {
     free(*array[i]);
     *array[i] = NULL;
@@ -455,7 +457,7 @@ static int edge_weights(const ts_step *s, double **out)
 }
 
 /* On several: every atom to its owner. */
-static int partition(ts_step *s, const uint64_t *given)
+static int partition(ts_step *s)
 {
   ts_system *sys = s->system;
   const ts_shard shard = {.n = sys->n, .x = (const double(*)[3])sys->x, .gid = sys->gid};
@@ -468,11 +470,13 @@ static int partition(ts_step *s, const uint64_t *given)
   if (!status) status = TSI_NEW(owner, sys->n);
   if (!status) status = edge_weights(s, &weight);
   status = tsi_ranks_agree(&s->ranks, status);
-  if (!status && given)
-    memcpy(s->key, given, (size_t)sys->n * sizeof *s->key);
+  if (!status && s->params.keys)
+    memcpy(s->key, s->params.keys, (size_t)sys->n * sizeof *s->key);
   else if (!status)
     status = ts_partition_keys(&s->ranks, &s->params.partition, &sys->cell, &shard, &s->key);
-  if (!status) {
+  if (!status && s->params.owners) {
+    memcpy(owner, s->params.owners, (size_t)sys->n * sizeof *owner);
+  } else if (!status) {
     const bool weighed = s->params.weighted && s->edges[0];
     const double *const weights[] = {weight};
     const uint64_t *const keys[] = {s->key};
@@ -486,10 +490,10 @@ static int partition(ts_step *s, const uint64_t *given)
 }
 
 /* New owners, and everything whose extents depend on the number of atoms. */
-static int begin_period(ts_step *s, const uint64_t *given)
+static int begin_period(ts_step *s)
 {
   if (s->ranks.size > 1)
-    TS_TRY(partition(s, given));
+    TS_TRY(partition(s));
   else
     TS_TRY(sort_atoms(s));
   int status = 0;
@@ -504,13 +508,17 @@ static int begin_period(ts_step *s, const uint64_t *given)
   return 0;
 }
 
-int tsi_epoch_begin(ts_step *s, bool sort, const uint64_t *given)
+int tsi_epoch_begin(ts_step *s, bool sort)
 {
   /* where this fails the present epoch stays whole */
   TS_TRY(tsi_ranks_agree(&s->ranks, ts_system_wrap(s->system)));
   drop_edges(s);
-  if (sort) TS_TRY(begin_period(s, given));
+  if (sort) TS_TRY(begin_period(s));
   memcpy(s->x_build, s->system->x, (size_t)s->system->n * sizeof *s->x_build);
+  if (sort)
+    tsi_period_begin(s);
+  else
+    tsi_period_measure(s);
   TS_TRY(all_edges(s));
   TS_TRY(tsi_ranks_agree(&s->ranks, edges_arrays(s)));
   s->age = 0;

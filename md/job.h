@@ -66,7 +66,7 @@ typedef struct ts_job {
 
   struct {
     ts_curve curve;
-    int64_t period;
+    int64_t period; /* 0: automatic */
     ts_sort_kind sort;
     ts_cut_kind cut;
     double slack; /* with TS_CUT_EDGES: a rank has at most (1 + slack) N/K atoms */

@@ -206,10 +206,12 @@ const tsi_job_key tsi_job_keys[] = {
      .doc = "Space-filling curve that orders the atoms"},
     {.path = "partition.period",
      .type = TSI_JOB_INTEGER,
+     .special = TSI_JOB_AUTO,
      AT(partition.period),
      FROM(1, 1000000000),
      .fallback = "100",
-     .doc = "Order the atoms anew every so many steps"},
+     .doc = "Order the atoms anew every so many steps; auto: when one has moved half the longest "
+            "cutoff"},
     {.path = "partition.sort",
      .type = TSI_JOB_WORD,
      AT(partition.sort),

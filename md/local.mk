@@ -36,6 +36,7 @@ libtessera_la_SOURCES += md/migrate.h
 libtessera_la_SOURCES += md/model_command.c
 libtessera_la_SOURCES += md/motion.c
 libtessera_la_SOURCES += md/motion.h
+libtessera_la_SOURCES += md/period.c
 libtessera_la_SOURCES += md/observe.c
 libtessera_la_SOURCES += md/observe.h
 libtessera_la_SOURCES += md/plan_command.c

@@ -51,11 +51,27 @@ static void catch_signals(void)
   }
 }
 
-static const char *signal_name(int number)
+/* What this rank has to tell the others at the end of a step: which signal it got, or that another
+ * step (as long as the longest so far) would not fit into the wall time after this one. */
+enum { NEWS_TIME = sizeof signals / sizeof *signals };
+
+static void tell(void *context, int64_t news[TS_STEP_NEWS])
 {
-  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-    if (signals[i].number == number) return signals[i].name;
-  return "a signal";
+  const tsi_run *run = context;
+  const double limit = (double)run->job->max_walltime;
+  const double longest = fmax(run->longest, ts_clock() - run->step_began);
+  for (int i = 0; i < NEWS_TIME; i++)
+    news[i] = signal_seen == signals[i].number;
+  news[NEWS_TIME] = limit > 0 && run->step_began - run->began + 2 * longest >= limit;
+}
+
+/* Why all ranks should stop after this step, whichever of them was told to; NULL: go on. */
+static const char *reason_to_stop(const tsi_run *run)
+{
+  const int64_t *news = ts_step_news(run->step);
+  for (int i = 0; i < NEWS_TIME; i++)
+    if (news[i]) return signals[i].name;
+  return news[NEWS_TIME] ? "max_walltime" : NULL;
 }
 
 /* ---- start */
@@ -143,17 +159,22 @@ static int new_velocities(tsi_run *run)
 static int make_step(tsi_run *run)
 {
   ts_step_params params;
-  uint64_t *order;
+  uint64_t *keys;
+  int32_t *owners;
   tsi_setup_step(run->job, run->model, ts_engine_workers(run->engine), &params);
+  params.ask = tell;
+  params.context = run;
   if (run->ranks.size > 1) {
     params.ranks = &run->ranks;
     params.collective = run->collective;
     params.transfers = ts_engine_transfers(run->engine);
   }
-  TS_TRY(tsi_run_load_order(run, &order));
-  params.keys = order;
+  TS_TRY(tsi_run_load_owners(run, &keys, &owners));
+  params.keys = keys;
+  params.owners = owners;
   const int status = ts_step_create(&params, run->system, &run->step);
-  free(order);
+  free(keys);
+  free(owners);
   TS_TRY(status);
   const ts_step_stats stats = ts_step_statistics(run->step);
   int64_t candidates[TS_MAX_STAGES];
@@ -303,30 +324,16 @@ static bool checkpoint_due(const tsi_run *run)
   return run->last.step == run->job->steps || (every > 0 && run->last.step % every == 0);
 }
 
-/* Why all ranks should stop after this step, whichever of them was told to; NULL: go on. */
-static int agree_to_stop(const tsi_run *run, double began, double longest, const char **reason)
+static int loop(tsi_run *run)
 {
-  const double limit = (double)run->job->max_walltime;
-  double why[2] = {(double)signal_seen,
-                   limit > 0 && ts_clock() - began + longest >= limit ? 1.0 : 0.0};
-  if (run->collective)
-    TS_TRY(ts_collective_allreduce(run->collective, TS_CTYPE_DOUBLE, TS_COP_MAX, why, why, 2));
-  *reason = why[0] > 0 ? signal_name((int)why[0]) : why[1] > 0 ? "max_walltime" : NULL;
-  return 0;
-}
-
-static int loop(tsi_run *run, double began)
-{
-  double longest = 0; /* of a step: leave before the next one would not fit */
   for (int64_t number = run->first_step + 1; number <= run->job->steps; number++) {
-    const double before = ts_clock();
-    const char *reason = NULL;
+    run->step_began = ts_clock();
     TS_TRY(advance(run, number));
     TS_TRY(tsi_run_output(run));
     const bool due = checkpoint_due(run);
     if (due) TS_TRY(tsi_run_save(run));
-    longest = fmax(longest, ts_clock() - before);
-    if (number < run->job->steps) TS_TRY(agree_to_stop(run, began, longest, &reason));
+    run->longest = fmax(run->longest, ts_clock() - run->step_began);
+    const char *reason = number < run->job->steps ? reason_to_stop(run) : NULL;
     if (!reason) continue;
     if (!due) TS_TRY(tsi_run_save(run));
     return tsi_fail(TS_ERR_STOPPED, "stopped by %s after step %lld of %lld; continue with --resume",
@@ -360,7 +367,7 @@ static void end_if_alone(const tsi_run *run, int status)
   ts_world_abort(run->world, status);
 }
 
-static int run_md(tsi_run *run, double began)
+static int run_md(tsi_run *run)
 {
   const bool resumed = run->resume != NULL;
   TS_TRY(tsi_run_open_output(run));
@@ -371,7 +378,7 @@ static int run_md(tsi_run *run, double began)
     status = tsi_run_output(run);
     if (!status && run->job->steps == 0) status = tsi_run_save(run);
   }
-  if (!status) status = loop(run, began);
+  if (!status) status = loop(run);
   end_if_alone(run, status);
   char message[2048]; /* the summary must not replace the message of a failure */
   snprintf(message, sizeof message, "%s", ts_error_message());
@@ -453,11 +460,14 @@ int ts_run_refuse(int status)
 
 int ts_run_job(const ts_job *job, bool resume)
 {
-  tsi_run run = {
-      .job = job, .saved_step = -1, .total_step = -1, .total_known = true, .last = {.step = -1}};
-  const double began = ts_clock();
+  tsi_run run = {.job = job,
+                 .saved_step = -1,
+                 .total_step = -1,
+                 .total_known = true,
+                 .last = {.step = -1},
+                 .began = ts_clock()};
   catch_signals();
   int status = start(&run, resume);
-  if (!status) status = job->task == TS_TASK_ENERGY ? run_energy(&run) : run_md(&run, began);
+  if (!status) status = job->task == TS_TASK_ENERGY ? run_energy(&run) : run_md(&run);
   return finish(&run, status);
 }

@@ -40,6 +40,8 @@ typedef struct tsi_run {
   ts_rdf *rdf;
   ts_report *report; /**< on rank 0 */
   double output_seconds;
+  double began, step_began; /**< of the run and the present step, by ts_clock() [s] */
+  double longest;           /**< step so far [s] */
 } tsi_run;
 
 /** Time of a step [fs]. */
@@ -90,10 +92,11 @@ int tsi_run_save(tsi_run *run);
 /** Read the newest sound checkpoint: the system at the build of its epoch, steps, observer. */
 int tsi_run_load(tsi_run *run);
 
-/** The atoms' places along the curve at the last partition (ts_step_params.keys), in the order of
- * the system that was loaded.  Collective.
- * \param [out] out  [n], for free(); NULL: not a resume, or one rank, or one has written it. */
-int tsi_run_load_order(const tsi_run *run, uint64_t **out);
+/** Who had which atom (ts_step_params.keys and .owners), in the order of the system that was
+ * loaded. Collective. \param [out] keys    [n], for free(); NULL: not a resume, or one rank, or one
+ * has written it. \param [out] owners  [n], for free(); NULL: they follow from the keys, or other
+ * ranks wrote it. */
+int tsi_run_load_owners(const tsi_run *run, uint64_t **keys, int32_t **owners);
 
 /** After the step object exists: put the atoms where they were, and the RDF's counts. */
 int tsi_run_load_rest(tsi_run *run);

@@ -3,7 +3,8 @@
  * What a checkpoint of a run holds.  Besides the atoms: the positions at the last rebuild and the
  * ages of epoch and period, because a resumed run must rebuild on the same steps as an undisturbed
  * one (a rebuild wraps positions and so touches their last bits); on several ranks the place of the
- * atoms along the curve at the last partition, from which their owners follow; the observer and the
+ * atoms along the curve at the last partition, from which their owners follow (cut by edges they
+ * follow from edges that are gone by now, and are stored too); the observer and the
  * RDF's counts; and what the run was made with, so that another model or seed is refused. */
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,24 @@ static int put_rdf(const tsi_run *run, ts_checkpoint *c)
   return status;
 }
 
+/* Who has what, on several ranks. */
+static int put_owners(const tsi_run *run, ts_checkpoint *c)
+{
+  const int64_t ranks = run->ranks.size;
+  const ts_lidx n = run->system->n;
+  int64_t *owner = NULL;
+  TS_TRY(ts_checkpoint_put_atoms_int64(c, run->system, "order", 1, /* uint64 of 63 bits */
+                                       (const int64_t *)ts_step_keys(run->step)));
+  if (run->job->partition.cut != TS_CUT_EDGES) return 0;
+  TS_TRY(ts_checkpoint_put_int64(c, "ranks", 1, &ranks));
+  int status = tsi_ranks_agree(&run->ranks, TSI_NEW(owner, n));
+  for (ts_lidx i = 0; i < n && !status; i++)
+    owner[i] = run->ranks.first;
+  if (!status) status = ts_checkpoint_put_atoms_int64(c, run->system, "owner", 1, owner);
+  free(owner);
+  return status;
+}
+
 static int fill(const tsi_run *run, ts_checkpoint *c)
 {
   const ts_step_ages ages = ts_step_ages_get(run->step);
@@ -60,9 +79,10 @@ static int fill(const tsi_run *run, ts_checkpoint *c)
   TS_TRY(ts_checkpoint_put_system(c, run->system));
   TS_TRY(ts_checkpoint_put_atoms_double(c, run->system, "build_position", 3,
                                         ts_step_build_positions(run->step)[0]));
-  if (run->ranks.size > 1) /* uint64 of 63 bits */
-    TS_TRY(ts_checkpoint_put_atoms_int64(c, run->system, "order", 1,
-                                         (const int64_t *)ts_step_keys(run->step)));
+  if (run->ranks.size > 1) TS_TRY(put_owners(run, c));
+  if (ts_step_partition_positions(run->step))
+    TS_TRY(ts_checkpoint_put_atoms_double(c, run->system, "partition_position", 3,
+                                          ts_step_partition_positions(run->step)[0]));
   TS_TRY(ts_checkpoint_put_int64(c, "age", 2, age));
   TS_TRY(
       ts_checkpoint_put_double(c, "observer", TS_OBSERVER_DOUBLES, (const double *)&run->observer));
@@ -126,16 +146,54 @@ int tsi_run_load(tsi_run *run)
   return 0;
 }
 
-int tsi_run_load_order(const tsi_run *run, uint64_t **out)
+/* Owners of the run that wrote the checkpoint; NULL: other ranks than these. */
+static int get_owners(const tsi_run *run, int32_t **out)
 {
-  *out = NULL;
+  const ts_lidx n = run->system->n;
+  int64_t ranks = 0, *owner = NULL;
+  if (ts_checkpoint_has(run->resume, "ranks"))
+    TS_TRY(ts_checkpoint_get_int64(run->resume, "ranks", 1, &ranks));
+  if (ranks != run->ranks.size || run->job->partition.cut != TS_CUT_EDGES) return 0;
+  int status = TSI_NEW(owner, n);
+  if (!status) status = TSI_NEW(*out, n);
+  status = tsi_ranks_agree(&run->ranks, status);
+  if (!status) status = ts_checkpoint_get_atoms_int64(run->resume, run->system, "owner", 1, owner);
+  for (ts_lidx i = 0; i < n && !status; i++)
+    (*out)[i] = (int32_t)owner[i];
+  free(owner);
+  return status;
+}
+
+int tsi_run_load_owners(const tsi_run *run, uint64_t **keys, int32_t **owners)
+{
+  *keys = NULL;
+  *owners = NULL;
   if (!run->resume || run->ranks.size == 1 || !ts_checkpoint_has(run->resume, "order")) return 0;
-  TS_TRY(tsi_ranks_agree(&run->ranks, TSI_NEW(*out, run->system->n)));
-  const int status =
-      ts_checkpoint_get_atoms_int64(run->resume, run->system, "order", 1, (int64_t *)*out);
+  int status = tsi_ranks_agree(&run->ranks, TSI_NEW(*keys, run->system->n));
+  if (!status)
+    status = ts_checkpoint_get_atoms_int64(run->resume, run->system, "order", 1, (int64_t *)*keys);
+  if (!status) status = get_owners(run, owners);
   if (!status) return 0;
-  free(*out);
-  *out = NULL;
+  free(*keys);
+  free(*owners);
+  *keys = NULL;
+  *owners = NULL;
+  return status;
+}
+
+/* Where an automatic period measures from; a checkpoint of a fixed one lets it begin now. */
+static int get_partition_positions(tsi_run *run)
+{
+  double(*x)[3] = NULL;
+  if (!ts_step_partition_positions(run->step) ||
+      !ts_checkpoint_has(run->resume, "partition_position"))
+    return 0;
+  int status = tsi_ranks_agree(&run->ranks, TSI_NEW(x, run->system->n));
+  if (!status)
+    status =
+        ts_checkpoint_get_atoms_double(run->resume, run->system, "partition_position", 3, x[0]);
+  if (!status) ts_step_partition_positions_set(run->step, (const double(*)[3])x);
+  free(x);
   return status;
 }
 
@@ -161,6 +219,7 @@ int tsi_run_load_rest(tsi_run *run)
   int64_t age[2];
   TS_TRY(ts_checkpoint_get_int64(run->resume, "age", 2, age));
   ts_step_ages_set(run->step, (ts_step_ages){age[0], age[1]});
+  TS_TRY(get_partition_positions(run));
   TS_TRY(ts_checkpoint_get_atoms_double(run->resume, run->system, "x", 3, run->system->x[0]));
   if (run->rdf && ts_checkpoint_has(run->resume, "rdf")) TS_TRY(get_rdf(run));
   ts_checkpoint_destroy(&run->resume);

@@ -159,41 +159,47 @@ static int largest_move(const ts_step *s, double *displacement2)
 
 /* ---- what the ranks agree on */
 
-/* Nobody goes on where one rank has failed; `largest` becomes that of all ranks. */
-static int agree_largest(const ts_step *s, int status, double *largest)
+/* Nobody goes on where one rank has failed; what moved most becomes that of all ranks. */
+static int agree_largest(const ts_step *s, int status, double *displacement, double *strayed)
 {
-  double x[2] = {status != 0, *largest};
+  double x[3] = {status != 0, *displacement, *strayed};
   if (s->ranks.size == 1) return status;
-  TS_TRY(ts_collective_allreduce(s->params.collective, TS_CTYPE_DOUBLE, TS_COP_MAX, x, x, 2));
+  TS_TRY(ts_collective_allreduce(s->params.collective, TS_CTYPE_DOUBLE, TS_COP_MAX, x, x, 3));
   if (x[0] > 0) return tsi_ranks_agree(&s->ranks, status);
-  *largest = x[1];
+  *displacement = x[1];
+  *strayed = x[2];
   return 0;
 }
 
-/* Sums over all ranks: the observables, and for each stage how many atoms its cap concerns. */
-static int agree_sums(const ts_step *s, int status, ts_partial *total, int64_t *bounded)
+/* Sums over all ranks: the observables, for each stage how many atoms its cap concerns, and what
+ * else a rank has to tell. */
+static int agree_sums(ts_step *s, int status, ts_partial *total, int64_t *bounded)
 {
-  enum { FAILED = TS_PARTIAL_WORDS, BOUNDED, WORDS = BOUNDED + TS_MAX_STAGES };
-  int64_t word[WORDS];
+  enum { FAILED = TS_PARTIAL_WORDS, BOUNDED, NEWS = BOUNDED + TS_MAX_STAGES };
+  int64_t word[NEWS + TS_STEP_NEWS];
+  memset(s->news, 0, sizeof s->news);
+  if (s->params.ask) s->params.ask(s->params.context, s->news);
   if (s->ranks.size == 1) return status;
   ts_partial_pack(total, word);
   word[FAILED] = status != 0;
   memcpy(word + BOUNDED, bounded, TS_MAX_STAGES * sizeof *bounded);
-  TS_TRY(
-      ts_collective_allreduce(s->params.collective, TS_CTYPE_INT64, TS_COP_SUM, word, word, WORDS));
+  memcpy(word + NEWS, s->news, sizeof s->news);
+  TS_TRY(ts_collective_allreduce(s->params.collective, TS_CTYPE_INT64, TS_COP_SUM, word, word,
+                                 sizeof word / sizeof *word));
   if (word[FAILED]) return tsi_ranks_agree(&s->ranks, status);
   ts_partial_unpack(word, total);
   memcpy(bounded, word + BOUNDED, TS_MAX_STAGES * sizeof *bounded);
+  memcpy(s->news, word + NEWS, sizeof s->news);
   return 0;
 }
 
 /* ---- the public calls */
 
-static int begin(ts_step *s, ts_rebuild cause, const uint64_t *given)
+static int begin(ts_step *s, ts_rebuild cause)
 {
   const double start = starpu_timing_now();
   s->stats.rebuilds[cause]++;
-  TS_TRY(tsi_epoch_begin(s, cause == TS_REBUILD_START || cause == TS_REBUILD_PARTITION, given));
+  TS_TRY(tsi_epoch_begin(s, cause == TS_REBUILD_START || cause == TS_REBUILD_PARTITION));
   s->stats.rebuild_seconds += (starpu_timing_now() - start) * 1e-6;
   return 0;
 }
@@ -211,8 +217,12 @@ int ts_step_create(const ts_step_params *params, ts_system *system, ts_step **ou
     s->ranks = *ranks;
     s->system = system;
     tsi_step_sizes(s, params, system->n);
+    status = begin(s, TS_REBUILD_START);
     s->params.keys = NULL;
-    status = begin(s, TS_REBUILD_START, params->keys);
+    s->params.owners = NULL;
+    /* edges are known only now, and a long period should not begin without them */
+    if (!status && ranks->size > 1 && params->weighted && !params->owners)
+      status = tsi_epoch_begin(s, true);
   }
   if (status) ts_step_destroy(&s);
   *out = s;
@@ -278,18 +288,20 @@ int ts_step_evaluate(ts_step *s, int64_t number, ts_partial *total)
                       "step %lld: atom %lld is at (%g, %g, %g) Å, expected finite positions",
                       (long long)number, (long long)sys->gid[atom] + 1, sys->x[atom][0],
                       sys->x[atom][1], sys->x[atom][2]);
-  TS_TRY(agree_largest(s, status, &moved));
-  if (!(moved <= s->params.skin / 2)) TS_TRY(begin(s, TS_REBUILD_DISPLACEMENT, NULL));
+  double strayed = s->strayed;
+  TS_TRY(agree_largest(s, status, &moved, &strayed));
+  if (!(moved <= s->params.skin / 2)) TS_TRY(begin(s, TS_REBUILD_DISPLACEMENT));
   return forces(s, total);
 }
 
 /* Why an epoch has to begin, the own and the largest squared displacement given; COUNT: it need
  * not. */
-static ts_rebuild cause_of(const ts_step *s, double own, double largest)
+static ts_rebuild cause_of(const ts_step *s, double own, double largest, double strayed)
 {
   const double limit = s->params.skin * s->params.skin / 4;
-  if (s->partition_age >= s->params.period) return TS_REBUILD_PARTITION;
-  if (s->age >= s->params.rebuild) return TS_REBUILD_SCHEDULE;
+  const bool scheduled = s->age >= s->params.rebuild;
+  if (tsi_period_is_over(s, scheduled || largest > limit, strayed)) return TS_REBUILD_PARTITION;
+  if (scheduled) return TS_REBUILD_SCHEDULE;
   if (own > limit) return TS_REBUILD_DISPLACEMENT;
   return largest > limit ? TS_REBUILD_PASSIVE : TS_REBUILD_COUNT;
 }
@@ -300,12 +312,12 @@ int ts_step_advance(ts_step *s, const ts_motion *motion, int64_t number, ts_part
   s->now = (ts_step_now){.motion = motion, .number = number};
   int status = run(s, false);
   if (!status) status = largest_move(s, &own);
-  double largest = own;
-  TS_TRY(agree_largest(s, status, &largest));
+  double largest = own, strayed = s->strayed;
+  TS_TRY(agree_largest(s, status, &largest, &strayed));
   s->age++;
   s->partition_age++;
-  const ts_rebuild cause = cause_of(s, own, largest);
-  if (cause != TS_REBUILD_COUNT) TS_TRY(begin(s, cause, NULL));
+  const ts_rebuild cause = cause_of(s, own, largest, strayed);
+  if (cause != TS_REBUILD_COUNT) TS_TRY(begin(s, cause));
   return forces(s, total);
 }
 
@@ -388,6 +400,11 @@ void ts_step_ages_set(ts_step *step, ts_step_ages ages)
 const double (*ts_step_build_positions(const ts_step *step))[3]
 {
   return (const double(*)[3])step->x_build;
+}
+
+const int64_t *ts_step_news(const ts_step *step)
+{
+  return step->news;
 }
 
 ts_step_stats ts_step_statistics(const ts_step *step)

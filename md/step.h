@@ -15,12 +15,15 @@
 #include "neighbor/level1.h"
 #include "neighbor/partition.h"
 
+enum { TS_STEP_NEWS = 4 };
+
 typedef struct ts_step_params {
   const ts_model *model; /**< borrowed */
   int workers;           /**< for the automatic tile size */
   double skin;           /**< [Å] >= 0 */
   int64_t rebuild;       /**< steps between scheduled rebuilds, >= 1 */
-  int64_t period;        /**< steps between partitions (on one rank: sorts along the curve), >= 1 */
+  int64_t period; /**< steps between partitions (on one rank: sorts along the curve); 0: at the
+                     first rebuild at which an atom is half the longest cutoff from where it was */
   ts_search_backend backend;
   int chunk;
   int tile_atoms;   /**< 0: automatic */
@@ -35,8 +38,13 @@ typedef struct ts_step_params {
   ts_partition_params partition; /**< its curve also on one rank */
   bool weighted;                 /**< cut by edges instead of atoms */
   bool overlap; /**< false: wait for every exchange at once (to measure what hiding it saves) */
-  const uint64_t *keys; /**< [system->n] order of the atoms instead of the curve, for the first
-                             partition: of a resumed run; read in ts_step_create; or NULL */
+  /** What this rank has to tell the others besides (md/run.c: that it should stop), asked at the
+   * end of each evaluation, so that it travels with the sums; NULL: nothing. */
+  void (*ask)(void *context, int64_t news[TS_STEP_NEWS]);
+  void *context;
+  /* of a resumed run, for the first partition; read in ts_step_create; or NULL */
+  const uint64_t *keys;  /**< [system->n] order of the atoms instead of the curve's */
+  const int32_t *owners; /**< [system->n] ranks instead of a cut; needs keys */
 } ts_step_params;
 
 /** Why an epoch began. */
@@ -117,10 +125,21 @@ const double (*ts_step_build_positions(const ts_step *step))[3];
  * puts the present positions into system->x.  Not collective. */
 void ts_step_ages_set(ts_step *step, ts_step_ages ages);
 
+/** Unwrapped positions at the last partition [n,3] double [Å], in the system's order: where an
+ * automatic period measures from.  Borrowed; NULL: the period is fixed. */
+const double (*ts_step_partition_positions(const ts_step *step))[3];
+
+/** Measure from these positions, of the run that is resumed.  Not collective.
+ * \param [in] x  [n,3] double [Å], in the system's order; copied. */
+void ts_step_partition_positions_set(ts_step *step, const double (*x)[3]);
+
 /** [n] place of every atom along the curve at the last partition, in the system's order: what a
  * checkpoint holds, so that a resumed run gives every atom the owner that it had.  Borrowed; NULL
  * on one rank. */
 const uint64_t *ts_step_keys(const ts_step *step);
+
+/** [TS_STEP_NEWS] sums over all ranks of what params.ask said in the last evaluation; borrowed. */
+const int64_t *ts_step_news(const ts_step *step);
 
 ts_step_stats ts_step_statistics(const ts_step *step);
 

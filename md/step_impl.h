@@ -40,7 +40,9 @@ struct ts_step {
   int64_t (*f_fixed)[3]; /**< reproducible: forces as integers */
   double (*virial)[9];
   double (*x_build)[3];
-  double *reference; /**< [n] [eV] */
+  double (*x_partition)[3]; /**< unwrapped, at the last partition; automatic period */
+  double strayed;           /**< largest distance from there at the build [Å] */
+  double *reference;        /**< [n] [eV] */
 
   ts_edges *edges[TS_MAX_STAGES];
   ts_tiles *tiles[TS_MAX_STAGES];
@@ -64,6 +66,7 @@ struct ts_step {
   bool ready;    /**< an epoch has begun: edges and arrays are there */
   ts_program *move, *force;
   ts_step_now now;
+  int64_t news[TS_STEP_NEWS];
   int64_t age; /**< steps since the build */
   int64_t partition_age;
   ts_step_stats stats;
@@ -73,9 +76,20 @@ struct ts_step {
 void tsi_step_sizes(ts_step *step, const ts_step_params *params, ts_lidx n);
 
 /** Begin an epoch at the present positions: wrap; with `sort` also give every atom to its owner, by
- * the curve or by the given keys [system->n]; build edges, tiles, plans and the arrays on them. The
- * programs are gone when it returns.  Collective on the ranks. */
-int tsi_epoch_begin(ts_step *step, bool sort, const uint64_t *given);
+ * the curve or by params.keys and params.owners; build edges, tiles, plans and the arrays on them.
+ * The programs are gone when it returns.  Collective on the ranks. */
+int tsi_epoch_begin(ts_step *step, bool sort);
+
+/** A period begins at the present build. */
+void tsi_period_begin(ts_step *step);
+
+/** How far atoms are from where they were at the last partition: sets `strayed`. */
+void tsi_period_measure(ts_step *step);
+
+/** Is a partition due?
+ * \param [in] rebuild  An epoch ends anyway.
+ * \param [in] strayed  The largest of all ranks [Å]. */
+bool tsi_period_is_over(const ts_step *step, bool rebuild, double strayed);
 
 /** Record both programs of the epoch.  Not collective. */
 int tsi_step_record(ts_step *step);

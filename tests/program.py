@@ -19,6 +19,7 @@ BUILD = pathlib.Path(os.environ.get("TS_BUILD_DIR", ".")).resolve()
 GOLDEN = pathlib.Path(os.environ.get("TS_TEST_DATA", "tests/data")).resolve() / "golden"
 TESSERA = BUILD / "tessera"
 SYMBOL = {1: "H", 6: "C", 7: "N", 8: "O", 17: "Cl", 19: "K"}
+MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n"]
 CLOCK_COLUMNS = ("steps_per_s", "atoms_per_s")
 
 
@@ -84,6 +85,32 @@ def run(job, *words, status=0, launcher=(), timeout=300):
     errors = [line for line in done.stderr.splitlines() if line.startswith("tessera: ")]
     assert len(errors) == (status != 0), said
     return done
+
+
+def ranks_of(process):
+    """The ranks that mpirun has started on this machine, by rank."""
+    found = {}
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            environment = (entry / "environ").read_bytes().split(b"\0")
+            parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+        except OSError:
+            continue
+        if parent != process.pid:
+            continue
+        for word in environment:
+            if word.startswith(b"OMPI_COMM_WORLD_RANK="):
+                found[int(word.split(b"=")[1])] = int(entry.name)
+    return found
+
+
+def lives(pid):
+    """Whether a process does anything yet (one that nobody has waited for does not)."""
+    try:
+        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
 
 
 def wait_for_row(process, log, step):

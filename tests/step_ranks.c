@@ -3,13 +3,21 @@
  * Run by tests/test_step_ranks.sh under mpirun: the same simulation on the ranks at hand and on
  * rank 0 alone.  Energies and forces agree to 1e-11 and 1e-10 (double), the active edges are the
  * same at every step, counts are exact, and in the reproducible mode every bit of the positions is
- * the same after dynamics with rebuilds and partitions on nearly every step. */
+ * the same after dynamics with rebuilds and partitions on nearly every step.
+ *
+ *   step_ranks FILE...             golden systems, one evaluation in double and float
+ *   step_ranks dynamics FILE...    steps in every variant
+ *   step_ranks shapes FILE         cells that are hard, with the model of a golden system
+ *   step_ranks example XYZ MODEL   steps of a structure in double and float */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "comm/peers.h"
 #include "md/velocities.h"
+#include "md/xyz.h"
+#include "models/tensors.h"
 #include "runtime/error.h"
 #include "runtime/log.h"
 #include "runtime/memory.h"
@@ -17,9 +25,12 @@
 #include "tests/ranks_start.h"
 #include "tests/ranks_watchdog.h"
 
-enum { STEPS = 4, SHAPE_ATOMS = 96 };
+enum { STEPS = 6, SHAPE_ATOMS = 96 };
 
-static int failures, steps = STEPS;
+static int failures, steps = 4;
+static struct {
+  double energy, force; /* relative to the largest of an atom */
+} worst[2];             /* of float and double */
 
 static void check(bool ok, const char *name, const char *what, double value, double limit)
 {
@@ -37,6 +48,7 @@ typedef struct outcome {
   double total, virial[6];
   uint64_t hash[STEPS + 1][TS_MAX_STAGES];
   int64_t active[STEPS + 1][TS_MAX_STAGES];
+  int64_t partitions; /* after the first */
 } outcome;
 
 static outcome outcome_create(ts_gidx n)
@@ -97,8 +109,9 @@ static outcome simulate(const ts_step_params *given, const ts_system *whole, con
   ts_step *step;
   const int stages = params.model->desc.nstages;
   params.ranks = among->size > 1 ? among : NULL;
+  const int last = given->period || steps == 0 ? steps : STEPS;
   params.rebuild = 2;
-  params.period = 3;
+  params.period = given->period ? 3 : 0;
   must(ts_step_create(&params, system, &step));
   must(ts_step_evaluate(step, 0, &total));
   o.total = ts_sum_value(&total.energy);
@@ -109,7 +122,7 @@ static outcome simulate(const ts_step_params *given, const ts_system *whole, con
     memcpy(o.force + 3 * system->gid[i], ts_step_forces(step)[i], 3 * sizeof(double));
   }
   topology(step, stages, 0, &o);
-  for (int i = 1; i <= steps; i++) {
+  for (int i = 1; i <= last; i++) {
     must(ts_step_advance(step, &motion, i, &total));
     topology(step, stages, i, &o);
     const int64_t low = system->natoms / among->size,
@@ -125,6 +138,7 @@ static outcome simulate(const ts_step_params *given, const ts_system *whole, con
   share(among, o.energy, (size_t)o.n);
   share(among, o.force, 3 * (size_t)o.n);
   share(among, o.last_x, 3 * (size_t)o.n);
+  o.partitions = ts_step_statistics(step).rebuilds[TS_REBUILD_PARTITION];
   ts_step_destroy(&step);
   ts_system_destroy(&system);
   return o;
@@ -137,6 +151,8 @@ static void compare(const char *name, const outcome *a, const outcome *b, bool i
   const double e = case_largest(n, b->energy), f = case_largest(3 * n, b->force);
   const double df = case_difference(3 * n, a->force, b->force);
   const double limit_e = is_double ? 1e-11 : 2e-6, limit_f = is_double ? 1e-10 : 1e-5;
+  worst[is_double].energy = fmax(worst[is_double].energy, de / e);
+  worst[is_double].force = fmax(worst[is_double].force, df / f);
   check(fabs(a->total - b->total) <= limit_e * fabs(b->total), name, "energy",
         fabs(a->total - b->total) / fabs(b->total), limit_e);
   check(de <= limit_e * e, name, "energy of an atom", de / e, limit_e);
@@ -159,7 +175,7 @@ static void compare(const char *name, const outcome *a, const outcome *b, bool i
 
 typedef struct variant {
   const char *name;
-  bool is_double, reproducible, no_overlap, faiss, morton, root_sort, weighted;
+  bool is_double, reproducible, no_overlap, faiss, morton, root_sort, weighted, travel;
   int level1, tile_atoms;
 } variant;
 
@@ -171,6 +187,7 @@ static const variant variants[] = {
     {"no overlap", .is_double = true, .no_overlap = true, .level1 = TS_LEVEL1_BINS, .morton = true},
     {"tiles of 5", .is_double = true, .tile_atoms = 5, .level1 = TS_LEVEL1_ROUTED},
     {"by edges", .is_double = true, .weighted = true, .level1 = TS_LEVEL1_BOX},
+    {"automatic period", .is_double = true, .travel = true, .level1 = TS_LEVEL1_BOX},
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
@@ -196,10 +213,19 @@ static void run(const char *what, const ts_model *model, ts_system *system, cons
   params.transfers = ts_engine_transfers(engine);
   ts_velocities_draw(7, system->n, system->gid, system->mass, system->v, &sums);
   ts_velocities_settle(300, &sums, system->n, system->v);
+  if (v->travel) { /* all atoms together, by nearly 1.2 Å a step */
+    params.period = 0;
+    for (ts_lidx i = 0; i < system->n; i++)
+      system->v[i][0] += 5.8;
+  }
   outcome many = simulate(&params, system, &ranks);
   if (ranks.first == 0) {
     outcome one = simulate(&params, system, &alone);
     compare(name, &many, &one, v->is_double, v->reproducible);
+    check(many.partitions == one.partitions, name, "partitions", (double)many.partitions,
+          (double)one.partitions);
+    check(!v->travel || steps == 0 || one.partitions == 1, name, "automatic partitions",
+          (double)one.partitions, 1);
     outcome_free(&one);
   }
   outcome_free(&many);
@@ -324,6 +350,19 @@ static void run_file(const char *file, int first, int last)
   case_release(&c);
 }
 
+static void run_example(const char *structure, const char *model)
+{
+  const ts_ranks alone = ts_ranks_virtual(1);
+  golden_case c = {.name = "example"};
+  must(ts_xyz_read(&alone, structure, &c.system));
+  must(ts_model_load(model, false, &c.desc, &c.weights));
+  models m = models_of(&c);
+  for (int v = 0; v < 2; v++)
+    run(c.name, m.of[variants[v].is_double], c.system, &variants[v]);
+  models_destroy(&m);
+  case_release(&c);
+}
+
 static void run_shapes(const char *file)
 {
   golden_case c = case_read(file);
@@ -348,6 +387,8 @@ int main(int argc, char **argv)
   } else if (strcmp(mode, "dynamics") == 0) {
     for (int i = 2; i < argc; i++)
       run_file(argv[i], 0, VARIANTS);
+  } else if (strcmp(mode, "example") == 0) {
+    run_example(argv[2], argv[3]);
   } else {
     steps = 0;
     for (int i = 1; i < argc; i++)
@@ -355,7 +396,9 @@ int main(int argc, char **argv)
   }
   int total = failures;
   MPI_Allreduce(&failures, &total, 1, MPI_INT, MPI_SUM, ranks.comm);
-  if (ranks.first == 0) printf("%d ranks: %d failed\n", ranks.size, total);
+  if (ranks.first == 0)
+    printf("%d ranks: %d failed; most in double: energy %.1e, force %.1e; in float: %.1e, %.1e\n",
+           ranks.size, total, worst[1].energy, worst[1].force, worst[0].energy, worst[0].force);
   stop();
   return total > 0;
 }

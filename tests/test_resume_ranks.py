@@ -2,6 +2,7 @@
 """Runs on several ranks that were stopped and resumed: on as many ranks they write what an
 undisturbed run writes, byte for byte; on other numbers too with execution.reproducible.  Needs
 h5py (PyPI) and mpirun."""
+import json
 import os
 import shutil
 import sys
@@ -24,6 +25,9 @@ JOB = {"structure": "cluster.xyz", "model": "cluster.safetensors", "steps": STEP
        "execution": {"radial_tolerance": 1e-7, "workers": 1, "precision": "double"},
        "output": {"log_every": 1, "trajectory": {"every": 2, "velocities": True},
                   "checkpoint": {"every": 9}, "rdf": {"pairs": ["O-O", "O-H"], "every": 4}}}
+# owners that follow from edges; an atom travels 0.7 Å a step, all are dealt out anew after half of 8 Å
+UNEVEN = ("partition.cut=edges", "partition.period=auto", "velocities.source=read",
+          "structure=travel.xyz", "ensemble.friction_per_ps=1", "timestep_fs=1")
 REPRODUCIBLE = ("execution.reproducible=true",)
 
 
@@ -45,14 +49,16 @@ def state(where):
     return found
 
 
-def same_ranks(folder, ranks, trajectory):
-    """Cut between a partition and a rebuild, and at a rebuild."""
-    sets = (f"output.trajectory.file={trajectory}",)
+def same_ranks(folder, ranks, trajectory, cuts, *more):
+    """Cut after some steps, or not."""
+    sets = (f"output.trajectory.file={trajectory}", *more)
     straight, cut = f"straight-{ranks}-{trajectory}", f"cut-{ranks}-{trajectory}"
     run(folder, straight, ranks, STEPS, *sets)
-    for steps in (3, 8, STEPS):
+    for steps in (*cuts, STEPS):
         run(folder, cut, ranks, steps, *sets)
     program.assert_same(program.state(folder / straight), program.state(folder / cut), cut)
+    rebuilds = json.loads((folder / straight / "summary.json").read_text())["rebuilds"]
+    assert rebuilds["partition"] > 0, rebuilds
     print(f"{ranks} ranks, {trajectory}: cut and straight are the same")
 
 
@@ -69,5 +75,9 @@ with program.folder() as folder:
     program.write_xyz(folder / "cluster.xyz", cluster)
     program.seed_model(folder / "cluster.safetensors", cluster["model"])
     program.write_job(folder / "job.json", JOB)
-    same_ranks(folder, 2, "traj.h5")
+    travel = [[0.0, 0.0, 0.0] for _ in cluster["numbers"]]
+    travel[cluster["numbers"].index(1)][0] = 0.7
+    program.write_xyz(folder / "travel.xyz", cluster, velocities=travel)
+    same_ranks(folder, 2, "traj.h5", (3, 8))  # between a partition and a rebuild, and at a rebuild
+    same_ranks(folder, 2, "traj.xyz", (9,), *UNEVEN)
     reproducible(folder)

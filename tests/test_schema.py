@@ -50,6 +50,7 @@ CASES = [
     ("velocities.source", "read", True), ("velocities.seed", 2**63 - 1, True),
     ("velocities.seed", 2**63, False), ("velocities.seed", "one", False),
     ("neighbors.level1", "bins", True), ("partition.cut", "edges", True),
+    ("partition.period", "auto", True), ("partition.period", 0, False),
     ("partition.sort", "root", True), ("execution.collectives", "ll128", True),
     ("execution.transfers", "starpu-mpi", True), ("execution.transfers", "tcp", False),
     ("execution.collectives", "fast", False), ("partition.slack", -1, False),
