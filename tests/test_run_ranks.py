@@ -6,7 +6,6 @@ stop reaches all ranks whichever of them is told; a rank that dies or cannot go 
 seconds, with the last checkpoint in order."""
 import json
 import os
-import pathlib
 import signal
 import subprocess
 import time
@@ -22,7 +21,7 @@ JOB = {"structure": "system.xyz", "model": "model.safetensors", "steps": STEPS,
        "execution": {"precision": "double", "workers": 1, "radial_tolerance": 1e-6},
        "output": {"log_every": 2, "trajectory": {"every": 5}, "checkpoint": {"every": 5},
                   "rdf": {"pairs": ["O-H", "H-H"], "r_max_A": 6, "every": 5}}}
-MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n"]
+MPIRUN = program.MPIRUN
 
 
 def directory(name):
@@ -68,20 +67,27 @@ def same_numbers(folder):
 
 
 def each_message_once(folder):
-    """Wrong inputs, on all ranks alike, and too many ranks."""
+    """Wrong inputs, on all ranks alike, too many ranks, and a simulation that fails: one line, and
+    with mpirun --quiet nothing of mpirun's."""
     job = folder / "job.json"
+    quiet = [MPIRUN[0], "--quiet", *MPIRUN[1:]]
     for words, part in ((["--set", "steps=-1"], "steps"),
                         (["--set", "model=none.safetensors"], "none.safetensors"),
                         (["--set", "structure=none.xyz"], "none.xyz"),
                         (["--set", "execution.scheduler=none"], "unknown scheduler"),
                         (directory("one"), "holds a run already")):
-        done = program.run(job, *words, status=1, launcher=[*MPIRUN, "3"])
-        assert part in done.stderr, done.stderr
+        done = program.run(job, *words, status=1, launcher=[*quiet, "3"])
+        assert part in done.stderr and "MPI_ABORT" not in done.stderr, done.stderr
     few = program.golden("pair")
     program.write_xyz(folder / "few.xyz", few)
     done = program.run(job, "--set", "structure=few.xyz", *directory("few"), status=1,
                        launcher=[*MPIRUN, str(len(few["numbers"]) + 1)])
     assert "at most one rank per atom" in done.stderr, done.stderr
+    hot = program.run(job, "--set", "timestep_fs=20", "--set", "velocities.temperature_K=2e4",
+                      *directory("hot"), status=2, launcher=[*quiet, "3"])
+    assert "is lost" in hot.stderr and "mpirun" not in hot.stderr, hot.stderr
+    assert "MPI_ABORT" not in hot.stderr, hot.stderr
+    assert hot.stderr.count("cores") <= 2, hot.stderr  # the machine's line, and one warning
     print("messages: once")
 
 
@@ -91,27 +97,10 @@ def start(folder, name, ranks, *words):
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def ranks_of(process):
-    """The ranks that mpirun has started on this machine, by rank."""
-    found = {}
-    for entry in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            environment = (entry / "environ").read_bytes().split(b"\0")
-            parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-        except OSError:
-            continue
-        if parent != process.pid:
-            continue
-        for word in environment:
-            if word.startswith(b"OMPI_COMM_WORLD_RANK="):
-                found[int(word.split(b"=")[1])] = int(entry.name)
-    return found
-
-
 def one_rank_is_told_to_stop(folder):
     process = start(folder, "told", 3)
     program.wait_for_row(process, folder / "told" / "log.csv", 4)
-    os.kill(ranks_of(process)[2], signal.SIGUSR1)
+    os.kill(program.ranks_of(process)[2], signal.SIGUSR1)
     said = process.communicate(timeout=300)[1]
     assert process.returncode == 4 and said.count("stopped by SIGUSR1") == 1, said
     last = int(program.checkpoint(folder / "told" / "checkpoint.h5")["step"][0])
@@ -122,26 +111,17 @@ def one_rank_is_told_to_stop(folder):
     print(f"SIGUSR1 to rank 2: all stopped after step {last}; two ranks went on")
 
 
-def lives(pid):
-    """Whether a process does anything yet (one that nobody has waited for does not)."""
-    try:
-        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except OSError:
-        return False
-    return state not in "ZX"
-
-
 def one_rank_dies(folder):
     for rank in (0, 2):
         name = f"dead-{rank}"
         process = start(folder, name, 3)
         program.wait_for_row(process, folder / name / "log.csv", 6)
-        ranks = ranks_of(process)
+        ranks = program.ranks_of(process)
         os.kill(ranks[rank], signal.SIGKILL)
         began = time.monotonic()
         process.communicate(timeout=60)
         assert process.returncode != 0, process.returncode
-        while any(map(lives, ranks.values())):
+        while any(map(program.lives, ranks.values())):
             assert time.monotonic() - began < 15, f"ranks that still live: {ranks}"
             time.sleep(0.05)
         passed = time.monotonic() - began
