@@ -64,18 +64,18 @@ static void describe(planning *p)
     snprintf(at, room, "%s, repeated %d x %d x %d", w->structure, w->repeat[0], w->repeat[1],
              w->repeat[2]);
   else if (w->atoms)
-    snprintf(at, room, "%s, %lld atoms, %g per cubic Angstrom, seed %lld", kind[w->kind],
-             (long long)w->atoms, w->density, (long long)w->seed);
+    snprintf(at, room, "%s, %lld atoms, %g per Å³, seed %lld", kind[w->kind], (long long)w->atoms,
+             w->density, (long long)w->seed);
   else
-    snprintf(at, room, "%s, %lld atoms a rank, %g per cubic Angstrom, seed %lld", kind[w->kind],
+    snprintf(at, room, "%s, %lld atoms a rank, %g per Å³, seed %lld", kind[w->kind],
              (long long)w->per_rank, w->density, (long long)w->seed);
   for (int k = 0; k < w->desc.nstages; k++) {
     const size_t used = strlen(at);
-    snprintf(at + used, room - used, "%s %g A (layers: %d)", k ? "," : "; cutoffs",
+    snprintf(at + used, room - used, "%s %g Å (layers: %d)", k ? "," : "; cutoffs",
              w->desc.stage[k].cutoff, w->desc.stage[k].nlayers);
   }
   const size_t used = strlen(at);
-  snprintf(at + used, room - used, ", skin %g A, cut by %s", w->skin,
+  snprintf(at + used, room - used, ", skin %g Å, cut by %s", w->skin,
            w->weighted ? "edges" : "atoms");
 }
 

@@ -329,7 +329,7 @@ static void put_slice(FILE *f, const ts_plan_slice *s)
   fputs("</g>\n", f);
   fprintf(f, "<rect x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\" class=\"frame\"/>\n", point(x0, a),
           point(y0, b), point(scale * s->width, c), point(scale * s->height, d));
-  snprintf(title, sizeof title, "%.0f by %.0f A", s->width, s->height);
+  snprintf(title, sizeof title, "%.0f by %.0f Å", s->width, s->height);
   put_text(f, x0, y0 + PANEL_H + 18, "class=\"tick\"", title);
 }
 

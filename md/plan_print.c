@@ -106,7 +106,7 @@ static void print_stages(FILE *f, int n, const ts_plan_result *r)
           "\nEdges: other ranks that own senders, their atoms (halo), edges of a rank; part of the "
           "edges whose\nsender is at home beside 1 - 9 r/(8 L)\n");
   say_sample(f, n, r);
-  fprintf(f, "%6s %-8s %6s %7s %8s %8s %8s %8s %8s %8s %6s %6s\n", "ranks", "curve", "of", "r/A",
+  fprintf(f, "%6s %-8s %6s     r/Å %8s %8s %8s %8s %8s %8s %6s %6s\n", "ranks", "curve", "of",
           "ranks", "mean", "halo", "mean", "edges", "mean", "local", "1-9r/8L");
   for (int i = 0; i < n; i++)
     for (int k = 0; k < r[i].survey->stages; k++) {
