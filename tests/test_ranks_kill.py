@@ -73,11 +73,11 @@ def check_start(count, name, row, said):
 
 
 def strike(folder, name, count):
-    """Start on two, three or four ranks and kill one, unless the run ends before."""
+    """Start on two or three ranks and kill one, unless the run ends before."""
     where, row = folder / name, last_row(folder / name)
     with open(folder / "stderr", "w") as err:
         process = subprocess.Popen(
-            [*program.MPIRUN, str(random.choice((2, 3, 4))), program.TESSERA, "run",
+            [*program.MPIRUN, str(random.choice((2, 3))), program.TESSERA, "run",
              folder / "job.json", "--resume", "--set", f"output.directory={name}"],
             stdout=subprocess.DEVNULL, stderr=err)
     began = time.monotonic()
