@@ -11,6 +11,7 @@ EXTRA_DIST += docs/model-files.md
 EXTRA_DIST += docs/model.md
 EXTRA_DIST += docs/neighbors.md
 EXTRA_DIST += docs/plan.md
+EXTRA_DIST += docs/plan.svg
 EXTRA_DIST += docs/ranks.md
 EXTRA_DIST += docs/routing.md
 EXTRA_DIST += docs/screen.md

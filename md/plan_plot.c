@@ -274,14 +274,18 @@ static void put_panel(FILE *f, int column, int row, const char *title, int n,
 static void put_legend(FILE *f, int n, const ts_plan_result *r)
 {
   double x = LEFT;
-  bool curve[2] = {false, false};
-  for (int i = 0; i < n; i++)
+  bool curve[2] = {false, false}, sampled = false;
+  for (int i = 0; i < n; i++) {
     curve[r[i].survey->curve] = true;
+    sampled = sampled || r[i].survey->sampled < r[i].survey->ranks;
+  }
   for (int which = 0; which < SERIES; which++) {
     if (which < EXACT && !r[0].survey->scheme[which].counted) continue;
     put_mark(f, x + 4, 60, which, TS_CURVE_HILBERT);
-    put_text(f, x + 14, 64, "class=\"tick\"", series[which].label);
-    x += 40 + 7.0 * (double)strlen(series[which].label);
+    const char *label = which == EXACT && sampled ? "owners of senders (of a sample of ranks)"
+                                                  : series[which].label;
+    put_text(f, x + 14, 64, "class=\"tick\"", label);
+    x += 40 + 6.4 * (double)strlen(label);
   }
   put_text(f, x, 64, "class=\"tick\"",
            curve[0] && curve[1] ? "solid: hilbert, dashed: morton" : ts_plan_curve_word(curve[1]));
