@@ -82,12 +82,13 @@ typedef struct parts {
   double work, wait, rebuild;
 } parts;
 
-/* An exchange behind `hidden` seconds of work. */
-static double exchange_wait(const setting *s, double rows_out, double rows_in, int messages,
+/* An exchange of rows of so many bytes, behind `hidden` seconds of work. */
+static double exchange_wait(const setting *s, double row_bytes, const ts_plan_stage_load *l,
                             double hidden)
 {
+  const int messages = l->sources + l->targets;
   if (messages == 0) return 0;
-  const double bytes = s->row_bytes * fmax(rows_out, rows_in);
+  const double bytes = row_bytes * fmax(l->sent, l->halo); /* both ways at once */
   const double tc = s->net->latency + bytes / s->net->bandwidth + messages * s->costs->message;
   return fmax(tc - hidden, 0);
 }
@@ -100,14 +101,13 @@ static parts of_stage(const setting *s, const ts_plan_load *load, int k, double 
   const double local = (double)(l->edges - l->remote), edges = (double)l->edges;
   const double inside = (double)(load->n - l->boundary) / load->n; /* tiles that wait for nobody */
   const double pack = (l->sent + l->halo) * c->row * speed;
-  const int messages = l->sources + l->targets;
-  const double forward =
-      exchange_wait(s, l->sent, l->halo, messages, local * c->edge_forward * speed);
-  const double back =
-      exchange_wait(s, l->halo, l->sent, messages, inside * local * c->edge_back * speed);
+  const double forward = exchange_wait(s, s->row_bytes, l, local * c->edge_forward * speed);
+  const double back = exchange_wait(s, s->row_bytes, l, inside * local * c->edge_back * speed);
+  const double places =
+      exchange_wait(s, 3 * sizeof(double), l, inside * local * c->edge_geometry * speed);
   return (parts){.work = edges * c->edge_geometry * speed +
                          layers * (edges * (c->edge_forward + c->edge_back) * speed + 2 * pack),
-                 .wait = layers * (forward + back),
+                 .wait = layers * (forward + back) + 2 * places, /* and forces */
                  .rebuild = edges * c->rebuild_edge};
 }
 

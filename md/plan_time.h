@@ -6,10 +6,10 @@
  * Of a rank with n atoms, for each layer, each way:
  *     T = own work + max(Tc, Tl) + Tr,    Tc = latency + bytes / bandwidth + messages * handling
  * Tl is the attention to senders that are here, which hides the exchange; Tr that to the others,
- * which waits for it.  A step adds the geometry of its edges, two reductions of log2(K) latencies,
- * and its part of a rebuild; the slowest rank's time is the step's.  What a rank waits is what Tc
- * exceeds Tl by.  Efficiency is the time of a rank alone with as many atoms and edges over the
- * step's. */
+ * which waits for it.  A step adds the geometry of its edges, behind which positions and, at the
+ * end, forces travel, two reductions of log2(K) latencies, and its part of a rebuild; the slowest
+ * rank's time is the step's.  What a rank waits is what Tc exceeds Tl by.  Efficiency is the time
+ * of a rank alone with as many atoms and edges over the step's. */
 #ifndef TS_PLAN_TIME_H
 #define TS_PLAN_TIME_H
 

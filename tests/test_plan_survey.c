@@ -260,16 +260,18 @@ static void times_add_up(void **state)
   assert_float_equal(t.hit, busy, 1e-9);
   assert_float_equal(t.wait, 0, 0);
   assert_float_equal(t.alone, (busy + 60 * 4 + 3 * 10 * 0.75) / 2, 1e-9);
-  /* 1000 s of latency: the local halves hide 800/2 forward, 70 % of 800/4 back; two reductions */
+  /* 1000 s of latency: the local halves hide 800/2 forward, 70 % of 800/4 back, and nothing hides
+   * positions and forces; two reductions */
   net.latency = 1000;
   ts_plan_predict(&p, &s, &costs, &net, &t);
-  assert_float_equal(t.hit, busy + 3 * (1000 - 400) + 3 * (1000 - 140) + 2 * 1000, 1e-9);
-  assert_float_equal(t.wait, (3 * 600 + 3 * 860) / 2, 1e-9);
-  /* bytes of the larger direction: 50 atoms of 8 * 8 + 9 * 32 floats */
+  const double waits = 3 * (1000 - 400) + 3 * (1000 - 140);
+  assert_float_equal(t.hit, busy + waits + 2 * 1000 + 2 * 1000, 1e-9);
+  assert_float_equal(t.wait, (waits + 2 * 1000) / 2, 1e-9);
+  /* bytes of the larger direction: 50 atoms of 8 * 8 + 9 * 32 floats, or 3 doubles */
   net.latency = 0;
   net.bandwidth = 50 * 352 * 4 / 1000.0;
   ts_plan_predict(&p, &s, &costs, &net, &t);
-  assert_float_equal(t.wait, (3 * 600 + 3 * 860) / 2, 1e-6);
+  assert_float_equal(t.wait, (waits + 2 * 1000 * 24 / (352 * 4.0)) / 2, 1e-6);
   /* workers share the work, ranks a core */
   net = (ts_plan_network){.bandwidth = INFINITY, .workers = 4, .share = 2, .interval = 10};
   ts_plan_predict(&p, &s, &costs, &net, &t);
