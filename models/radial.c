@@ -6,8 +6,8 @@
  * everywhere) and the ends need no conditions: what is wrong there has faded to 1e-18.  Midway
  * between two points the error is largest; it falls with the sixth power of the step, so the step
  * that is needed is extrapolated from the error of a coarser one and then checked.  Cost: about
- * six evaluations of the network per grid point and pair of elements.  With many pairs the grid is
- * first found for one, so that tables that are too large are known before they are made. */
+ * six evaluations of the network per grid point and pair of elements.  With many elements the
+ * grid is first found for a few, so that it is known early when tables would be too large. */
 #include "models/radial.h"
 
 #include "models/radial_net.h"
@@ -20,7 +20,7 @@
 
 enum {
   PADDING = 48,      /* grid points beyond either end */
-  FEW = 16,          /* pairs of elements that are sampled at once */
+  FEW = 4,           /* elements all of whose pairs are sampled at once */
   CHECK_BLOCK = 128, /* intervals checked at once */
   MAX_INTERVALS = 1 << 15
 };
@@ -79,7 +79,7 @@ static int fit(const tsi_radial_net *net, bool split, int ns, const int *z, int 
   const int width = split ? net->nmlp * net->middle : net->width;
   if (split) ns = 1;
   const int64_t from = (int64_t)n * width, to = (int64_t)nodes * width;
-  const int block = ns * ns <= FEW ? ns : 1; /* receivers; one by one where memory counts */
+  const int block = ns <= FEW ? ns : 1; /* receivers; one by one where memory counts */
   const double step = net->cutoff / intervals;
   double *r = NULL, *value = NULL, *factors = NULL;
   int status;
@@ -262,22 +262,21 @@ static int table_at(const work *w, int index, tsi_radial_net *net, ts_radial_tab
   ts_radial_stage *stage = &w->set->stage[w->stage];
   const bool layer = index < stage->nlayers;
   *table = layer ? &stage->layer[index] : &stage->embed;
-  return tsi_radial_net_init(w->desc, w->weights, w->stage, layer ? index : -1, net);
+  TS_TRY(tsi_radial_net_init(w->desc, w->weights, w->stage, layer ? index : -1, net));
+  (*table)->width = net->width;
+  (*table)->nets = net->nmlp;
+  (*table)->middle = net->middle;
+  return 0;
 }
 
-/* Stop where the tables of all pairs, with those of the stages before, are larger than allowed. */
-static int check_size(work *w)
+/* The grid is w->intervals now: do the tables of all pairs fit, those of other stages as far as
+ * they are known included? */
+static int set_grid(work *w)
 {
-  if (w->set->split) return 0;
-  const double pairs = (double)w->set->nspecies * w->set->nspecies;
-  double bytes = (double)ts_radial_bytes(w->set);
-  for (int i = 0; i < table_count(w); ++i) {
-    tsi_radial_net net;
-    ts_radial_table *table;
-    TS_TRY(table_at(w, i, &net, &table));
-    bytes += pairs * (w->intervals + 6) * net.width * (double)sizeof(double);
-  }
-  w->too_large = bytes > (double)w->most;
+  ts_radial_stage *stage = &w->set->stage[w->stage];
+  stage->step = stage->cutoff / w->intervals;
+  stage->nodes = w->intervals + 6;
+  w->too_large = !w->set->split && ts_radial_bytes(w->set) > w->most;
   return w->too_large ? TS_ERR_MEMORY : 0;
 }
 
@@ -287,11 +286,8 @@ static int fit_table(work *w, int index)
   const ts_radial_set *set = w->set;
   tsi_radial_net net;
   ts_radial_table *table;
-  TS_TRY(check_size(w));
+  TS_TRY(set_grid(w));
   TS_TRY(table_at(w, index, &net, &table));
-  table->width = net.width;
-  table->nets = net.nmlp;
-  table->middle = net.middle;
   free(table->coef);
   TS_TRY(fit(&net, set->split, w->ns, set->species, w->intervals, &table->coef));
   w->fitted[index] = w->intervals;
@@ -344,27 +340,36 @@ static int finish_table(work *w, int index)
   return 0;
 }
 
-static int refine(work *w, int ns)
+/* The grid that is good for all tables of a stage, found from the first `ns` elements; from what is
+ * known of it on. */
+static int find_grid(work *w, int stage_, int ns)
 {
+  ts_radial_stage *stage = &w->set->stage[stage_];
+  tsi_radial_net net;
+  ts_radial_table *table;
+  const int coarse = 2 * w->desc->bases > 32 ? 2 * w->desc->bases : 32;
+  w->stage = stage_;
   w->ns = ns;
+  w->intervals = stage->nodes ? stage->nodes - 6 : coarse;
+  stage->cutoff = w->desc->stage[stage_].cutoff;
+  stage->nlayers = w->desc->stage[stage_].nlayers;
+  for (int i = 0; i < table_count(w); ++i)
+    TS_TRY(table_at(w, i, &net, &table));
   for (int i = 0; i < table_count(w); ++i)
     TS_TRY(refine_for(w, i));
   return 0;
 }
 
-static int build_stage(work *w)
+static int build_stages(work *w)
 {
-  ts_radial_stage *stage = &w->set->stage[w->stage];
   const int ns = w->set->nspecies;
-  stage->cutoff = w->desc->stage[w->stage].cutoff;
-  stage->nlayers = w->desc->stage[w->stage].nlayers;
-  w->intervals = 2 * w->desc->bases > 32 ? 2 * w->desc->bases : 32;
-  if (ns * ns > FEW && !w->set->split) TS_TRY(refine(w, 1));
-  TS_TRY(refine(w, ns));
-  for (int i = 0; i < table_count(w); ++i)
-    TS_TRY(finish_table(w, i));
-  stage->step = stage->cutoff / w->intervals;
-  stage->nodes = w->intervals + 6;
+  for (int s = 0; s < w->set->nstages && ns > FEW && !w->set->split; ++s)
+    TS_TRY(find_grid(w, s, FEW));
+  for (int s = 0; s < w->set->nstages; ++s) {
+    TS_TRY(find_grid(w, s, ns));
+    for (int i = 0; i < table_count(w); ++i)
+      TS_TRY(finish_table(w, i));
+  }
   return 0;
 }
 
@@ -381,16 +386,6 @@ static int check_arguments(int nspecies, const int *species, double tolerance)
   if (!(tolerance > 0.0))
     return tsi_fail(TS_ERR_ARG, "radial tolerance %g; expected more than 0", tolerance);
   return 0;
-}
-
-static int build_set(work *w)
-{
-  int status = 0;
-  for (int i = 0; i < w->set->nstages && !status; ++i) {
-    *w = (work){.desc = w->desc, .weights = w->weights, .set = w->set, .most = w->most, .stage = i};
-    status = build_stage(w);
-  }
-  return status;
 }
 
 static void release_stages(ts_radial_set *set)
@@ -415,11 +410,11 @@ int ts_radial_build(const ts_model_desc *desc, const ts_weights *weights, int ns
   memcpy(set->species, species, (size_t)nspecies * sizeof *species);
   set->tolerance = tolerance;
   set->nstages = desc->nstages;
-  int status = build_set(&w);
+  int status = build_stages(&w);
   if (w.too_large) {
     release_stages(set);
     set->split = true;
-    status = build_set(&w);
+    status = build_stages(&w);
   }
   if (status) ts_radial_destroy(out);
   return status;

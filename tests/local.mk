@@ -56,6 +56,10 @@ EXTRA_DIST += tests/fuzz_json.c
 EXTRA_DIST += tests/fuzz_safetensors.c
 EXTRA_DIST += tests/fuzz_xyz.c
 
+# what tests leave in the build folder
+distclean-local:
+	rm -rf starpu-home fuzz
+
 TESTS = $(check_PROGRAMS) $(dist_check_SCRIPTS)
 TEST_EXTENSIONS = .sh .py
 PY_LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/run_python.sh
