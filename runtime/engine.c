@@ -133,6 +133,9 @@ static int start(const ts_topology *topology, const ts_engine_params *params, ts
   conf.will_use_mpi = params->comm != MPI_COMM_NULL && params->transport == TS_TRANSPORT_STARPU;
   quieten_libraries();
   engine->bound = bind_workers(topology, params, engine->workers, &conf);
+  /* heteroprio of 1.4 would learn which codelets suit which processors, and gives up at the
+   * hundredth that it takes for a new one; it is of no use on CPUs alone */
+  setenv("STARPU_HETEROPRIO_USE_AUTO_CALIBRATION", "0", 0);
   const int failed = starpu_init(&conf);
   if (failed) return tsi_fail(TS_ERR_STARPU, "StarPU does not start: %s", strerror(-failed));
   engine->workers = (int)starpu_cpu_worker_get_count();

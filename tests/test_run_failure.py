@@ -135,6 +135,9 @@ def no_place_to_write(folder):
     (folder / "file").write_text("")
     print(program.refuses(job, *words("file"), status=3, says=["file"]))
     print(program.refuses(job, *words("/proc/tessera"), status=3, says=["/proc/tessera"]))
+    for name in ("checkpoint.h5", "traj.h5", "log.csv"):
+        (folder / f"taken-{name}" / (name if name == "log.csv" else f"{name}.part")).mkdir(parents=True)
+        print(program.refuses(job, *words(f"taken-{name}"), status=3, says=[name, "Is a directory"]))
     for trajectory in ("traj.h5", "traj.xyz"):
         sets = [f"output.trajectory.file={trajectory}", "output.trajectory.velocities=true",
                 "output.checkpoint.every=7", "steps=300", "timestep_fs=0.02", "output.log_every=10"]
