@@ -246,9 +246,10 @@ void tsi_step_log_bound(const ts_stage_desc *stage, int64_t bounded, int64_t ato
          (long long)bounded, (long long)atoms, stage->max_neighbors, stage->cutoff);
 }
 
-/* Once a run, at the first step that it concerns. */
+/* Once a run, at the first step that it concerns; all ranks have the same sums, and one says so. */
 static void log_bound(ts_step *s, const int64_t *bounded)
 {
+  if (s->ranks.first > 0) return;
   for (int k = 0; k < s->model->desc.nstages && !s->bound_said; k++) {
     if (!bounded[k]) continue;
     tsi_step_log_bound(&s->model->desc.stage[k], bounded[k], s->system->natoms);
