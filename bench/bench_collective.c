@@ -2,6 +2,8 @@
  *
  * Latency of all-reduce against length, for every algorithm and MPI's own, beside the flight of one
  * cache line (half a ping-pong), all in one run and in turn, so that a disturbance meets all alike.
+ * How far a line flies depends on where it lies in memory, by a third: the flight is a mean over
+ * lines of many pages, and the batches take turns at several objects, each with memory of its own.
  * Then the volume and synchronisations that the code counted beside the formulas, and the effect of
  * the scratch size.  Each rank pins itself to a core of its own where there are enough.
  *
@@ -19,7 +21,7 @@
 #include "runtime/error.h"
 #include "runtime/memory.h"
 
-enum { MOST_BATCHES = 1001 };
+enum { MOST_BATCHES = 1001, PLACES = 6, PAIRS = 32, APART = 4096 + 128 };
 
 static ts_world *world;
 static MPI_Comm comm;
@@ -42,23 +44,24 @@ static void pin(void)
   sched_setaffinity(0, sizeof one, &one);
 }
 
-/* Two lines for the ping-pong of ranks 0 and 1. */
+/* Pairs of lines for the ping-pong of ranks 0 and 1. */
 static _Atomic uint64_t *lines(void)
 {
   void *memory = NULL;
   MPI_Win window; /* lives as long as the bench */
   MPI_Aint bytes;
   int unit;
-  MPI_Win_allocate_shared(rank ? 0 : 1024, 1, MPI_INFO_NULL, comm, &memory, &window);
+  MPI_Win_allocate_shared(rank ? 0 : (PAIRS + 1) * APART, 1, MPI_INFO_NULL, comm, &memory, &window);
   MPI_Win_shared_query(window, 0, &bytes, &unit, &memory);
   return (void *)(((uintptr_t)memory + 255) / 256 * 256);
 }
 
-static double flight(_Atomic uint64_t *line, int calls)
+static double flight(_Atomic uint64_t *first, int calls)
 {
   static uint64_t turn;
   const double start = MPI_Wtime();
   for (int i = 0; i < calls; i++) {
+    _Atomic uint64_t *line = first + (size_t)(i % PAIRS) * (APART / sizeof *first);
     turn++;
     if (rank == 0) {
       atomic_store_explicit(&line[0], turn, memory_order_release);
@@ -97,14 +100,15 @@ static int calls_for(size_t bytes)
 }
 
 /* One row: all algorithms in turn, batch by batch; medians of the slower rank's times. */
-static void row(ts_collective *c, _Atomic uint64_t *line, const double *x, double *y, size_t bytes)
+static void row(ts_collective **place, _Atomic uint64_t *line, const double *x, double *y,
+                size_t bytes)
 {
   enum { FLIGHT = TS_ALGORITHMS, COLUMNS };
   static double time[COLUMNS][MOST_BATCHES];
   const int calls = calls_for(bytes), b = bytes > 1 << 20 ? (batches + 4) / 5 : batches;
   for (int i = 0; i < b; i++) {
     for (int a = TS_ALGORITHM_AUTO; a < TS_ALGORITHM_MPI; a++)
-      time[a][i] = time_ours(c, (ts_algorithm)a, x, y, bytes / 8, calls);
+      time[a][i] = time_ours(place[i % PLACES], (ts_algorithm)a, x, y, bytes / 8, calls);
     time[TS_ALGORITHM_MPI][i] = time_mpi(x, y, bytes / 8, calls);
     time[FLIGHT][i] = size > 1 ? flight(line, 200) : 0;
   }
@@ -115,14 +119,15 @@ static void row(ts_collective *c, _Atomic uint64_t *line, const double *x, doubl
     MPI_Allreduce(MPI_IN_PLACE, &median[a], 1, MPI_DOUBLE, MPI_MAX, comm);
     if (rank == 0 && a < FLIGHT) printf(" %11.0f", median[a]);
   }
-  ts_collective_choose(c, TS_ALGORITHM_AUTO);
+  ts_collective_choose(place[0], TS_ALGORITHM_AUTO);
   if (rank == 0)
     printf(" %7.0f %6.2f %6.2f  %s\n", median[FLIGHT], median[0] / median[FLIGHT],
-           median[TS_ALGORITHM_MPI] / median[0], ts_algorithm_name(ts_collective_choice(c, bytes)));
+           median[TS_ALGORITHM_MPI] / median[0],
+           ts_algorithm_name(ts_collective_choice(place[0], bytes)));
   fflush(stdout);
 }
 
-static void latency(ts_collective *c, const double *x, double *y, size_t largest)
+static void latency(ts_collective **place, const double *x, double *y, size_t largest)
 {
   _Atomic uint64_t *line = lines();
   if (rank == 0) {
@@ -133,7 +138,7 @@ static void latency(ts_collective *c, const double *x, double *y, size_t largest
     printf(" %7s %6s %6s\n", "flight", "auto/f", "mpi/a");
   }
   for (size_t bytes = 8; bytes <= largest; bytes *= bytes < 1024 ? 2 : 4)
-    row(c, line, x, y, bytes);
+    row(place, line, x, y, bytes);
 }
 
 /* Counted by the code against the formulas, for one length of whole parts. */
@@ -202,18 +207,20 @@ int main(int argc, char **argv)
   pin();
   const size_t room = largest > 1 << 20 ? largest : 1 << 20;
   double *x = NULL, *y = NULL;
-  ts_collective *c = NULL;
+  ts_collective *place[PLACES] = {NULL};
   ts_collective_params params;
   ts_collective_params_init(&params);
   must(TSI_NEW(x, room / 8 + (size_t)size * 128));
   must(TSI_NEW(y, room / 8 + (size_t)size * 128));
   for (size_t i = 0; i < room / 8; i++)
     x[i] = (double)(i + 1) / (rank + 3);
-  must(ts_collective_create(comm, &params, &c));
-  latency(c, x, y, largest);
-  volume(c, x, y);
+  for (int i = 0; i < PLACES; i++)
+    must(ts_collective_create(comm, &params, &place[i]));
+  latency(place, x, y, largest);
+  volume(place[0], x, y);
   scratch(x, y);
-  ts_collective_destroy(&c);
+  for (int i = 0; i < PLACES; i++)
+    ts_collective_destroy(&place[i]);
   free(x);
   free(y);
   ts_world_destroy(&world);

@@ -29,6 +29,13 @@ typedef enum ts_cmode { TS_CMODE_LL, TS_CMODE_SENTINEL } ts_cmode;
  * NaN, which no arithmetic returns. */
 #define TS_SENTINEL UINT64_C(0xFFF5A3C9FF9A5C3D)
 
+/** How many words a store may carry at a time. */
+typedef enum tsi_cwidth {
+  TSI_CWIDTH_WORD = 1,
+  TSI_CWIDTH_PAIR = 2,
+  TSI_CWIDTH_LINE = 8
+} tsi_cwidth;
+
 enum {
   TSI_LINE = 128,
   TSI_BLOCK = 256, /* words combined at a time */
@@ -59,13 +66,14 @@ typedef struct ts_ccount {
 /** What a rank knows of a peer. */
 typedef struct tsi_cpeer {
   uint64_t known;               /**< rounds that it is known to have completed */
+  size_t sent;                  /**< bytes of this round's message to it */
   void *outward[2], *inward[2]; /**< its row that we write, ours that it writes, by sub-buffer */
 } tsi_cpeer;
 
 /** A rank's view; all fields are the object's own except `count`, which may be reset. */
 typedef struct ts_cbuffer {
   ts_cmode mode;
-  bool wide; /* 16-byte stores are single */
+  tsi_cwidth width;
   int rank, size;
   size_t words; /* of a row */
   size_t row;   /* bytes of a row */

@@ -14,6 +14,7 @@ libtessera_la_SOURCES += comm/collective_op.h
 libtessera_la_SOURCES += comm/collective_setup.c
 libtessera_la_SOURCES += comm/collective_shot.c
 libtessera_la_SOURCES += comm/collective_shot.h
+libtessera_la_SOURCES += comm/collective_slot.h
 libtessera_la_SOURCES += comm/directory.c
 libtessera_la_SOURCES += comm/directory.h
 libtessera_la_SOURCES += comm/directory_table.c
