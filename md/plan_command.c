@@ -55,8 +55,6 @@ static bool keeps(const ts_plan_words *w)
 
 static void describe(planning *p)
 {
-#define TS_PLAN_KIND_WORD(name, word, text) word,
-  static const char *const kind[] = {TS_PLAN_KIND_MAP(TS_PLAN_KIND_WORD)};
   const ts_plan_words *w = &p->words;
   char *at = p->system;
   size_t room = sizeof p->system;
@@ -64,10 +62,10 @@ static void describe(planning *p)
     snprintf(at, room, "%s, repeated %d x %d x %d", w->structure, w->repeat[0], w->repeat[1],
              w->repeat[2]);
   else if (w->atoms)
-    snprintf(at, room, "%s, %lld atoms, %g per Å³, seed %lld", kind[w->kind], (long long)w->atoms,
-             w->density, (long long)w->seed);
+    snprintf(at, room, "%s, %lld atoms, %g per Å³, seed %lld", ts_plan_kind_word(w->kind),
+             (long long)w->atoms, w->density, (long long)w->seed);
   else
-    snprintf(at, room, "%s, %lld atoms a rank, %g per Å³, seed %lld", kind[w->kind],
+    snprintf(at, room, "%s, %lld atoms a rank, %g per Å³, seed %lld", ts_plan_kind_word(w->kind),
              (long long)w->per_rank, w->density, (long long)w->seed);
   for (int k = 0; k < w->desc.nstages; k++) {
     const size_t used = strlen(at);

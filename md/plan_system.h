@@ -17,17 +17,15 @@ typedef struct ts_plan_atoms {
   uint64_t *key;  /**< [n] along the curve, once sorted */
 } ts_plan_atoms;
 
-#define TS_PLAN_KIND_MAP(X)                                                          \
-  X(TS_PLAN_UNIFORM, "uniform", "random places")                                     \
-  X(TS_PLAN_WATER, "water", "molecules on a jittered lattice")                       \
-  X(TS_PLAN_SALT_WATER, "salt-water", "the same, one site in 27 an ion")             \
-  X(TS_PLAN_BLOB, "blob", "a fifth of the atoms in a ball of 2.4 times the density") \
-  X(TS_PLAN_SLAB, "slab", "water between vacuum, open along c")                      \
-  X(TS_PLAN_DROPLET, "droplet", "a ball of water in a periodic box three times as wide")
-
-#define TS_PLAN_KIND_ENUM(name, word, text) name,
-typedef enum ts_plan_kind { TS_PLAN_KIND_MAP(TS_PLAN_KIND_ENUM) TS_PLAN_KINDS } ts_plan_kind;
-#undef TS_PLAN_KIND_ENUM
+typedef enum ts_plan_kind {
+  TS_PLAN_UNIFORM,    /**< random places */
+  TS_PLAN_WATER,      /**< molecules on a jittered lattice */
+  TS_PLAN_SALT_WATER, /**< the same, one site in 27 an ion */
+  TS_PLAN_BLOB,       /**< a fifth of the atoms in a ball of 2.4 times the density */
+  TS_PLAN_SLAB,       /**< water between vacuum, open along c */
+  TS_PLAN_DROPLET,    /**< a ball of water in a periodic box three times as wide */
+  TS_PLAN_KINDS
+} ts_plan_kind;
 
 typedef struct ts_plan_recipe {
   ts_plan_kind kind;

@@ -114,6 +114,9 @@ static int take_set(const char *name, const char *text, const char *const *words
   return 0;
 }
 
+/* in the order of ts_plan_kind */
+static const char *const kind_words[] = {"uniform", "water",   "salt-water", "blob",
+                                         "slab",    "droplet", NULL};
 static const char *const curve_words[] = {"hilbert", "morton", NULL};
 static const char *const scheme_words[] = {"all", "box", "boxes", "bins", "routed", NULL};
 
@@ -125,6 +128,11 @@ const char *ts_plan_curve_word(int curve)
 const char *ts_plan_scheme_word(int scheme)
 {
   return scheme_words[scheme];
+}
+
+const char *ts_plan_kind_word(int kind)
+{
+  return kind_words[kind];
 }
 
 static int take_curves(const char *name, const char *text, ts_plan_words *out)
@@ -188,8 +196,6 @@ static int take_sample(const char *name, const char *text, ts_plan_words *out)
   return 0;
 }
 
-#define TS_PLAN_KIND_WORD(name, word, text) word,
-static const char *const kind_words[] = {TS_PLAN_KIND_MAP(TS_PLAN_KIND_WORD) NULL};
 static const char *const grow_words[] = {"", "a", "ab", "abc", NULL}; /* by number */
 static const char *const cut_words[] = {"atoms", "edges", NULL};
 static const char *const precision_words[] = {"float", "double", NULL};

@@ -41,7 +41,8 @@ extern const char ts_plan_usage[];
  * \return 0; TS_ERR_INPUT naming option, value and what was expected. */
 int ts_plan_words_parse(int argc, char **argv, ts_plan_words *out);
 
-/** Word of a curve or a scheme. */
+/** Words of what has a number. */
+const char *ts_plan_kind_word(int kind);
 const char *ts_plan_curve_word(int curve);
 const char *ts_plan_scheme_word(int scheme);
 
