@@ -87,7 +87,7 @@ static void run(const char *name, const char *file, const ts_step_params *params
   ts_step *step;
   must(ts_xyz_read(&ranks, file, &system));
   must(ts_step_create(params, system, &step));
-  if (params->weighted) must(tsi_epoch_begin(step, true, NULL)); /* by the edges of the first */
+  if (params->weighted) must(tsi_epoch_begin(step, true)); /* by the edges of the first */
   must(tsi_step_record(step));
   must(ts_plan_atoms_read(file, once, &atoms));
   must(ts_plan_atoms_sort(&atoms, params->partition.curve));
