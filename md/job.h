@@ -62,6 +62,10 @@ typedef struct ts_job {
     ts_search_backend backend;
     ts_level1_scheme level1;
     int64_t chunk;
+    struct {
+      ts_route_mode mode;
+      int64_t seed;
+    } routing;
   } neighbors;
 
   struct {

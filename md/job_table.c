@@ -30,6 +30,8 @@ static const tsi_job_word level1s[] = {
     {"box", TS_LEVEL1_BOX, false},   {"boxes", TS_LEVEL1_BOXES, false},
     {"bins", TS_LEVEL1_BINS, false}, {"routed", TS_LEVEL1_ROUTED, false},
     {"all", TS_LEVEL1_ALL, false},   {0}};
+static const tsi_job_word routes[] = {
+    {"linear", TS_ROUTE_LINEAR, false}, {"splitmix", TS_ROUTE_SPLITMIX, false}, {0}};
 static const tsi_job_word curves[] = {
     {"hilbert", TS_CURVE_HILBERT, false}, {"morton", TS_CURVE_MORTON, false}, {0}};
 static const tsi_job_word sorts[] = {
@@ -196,6 +198,21 @@ const tsi_job_key tsi_job_keys[] = {
      FROM(1, 1000000),
      .fallback = "512",
      .doc = "Most atoms that are searched for together"},
+    {.path = "neighbors.routing",
+     .type = TSI_JOB_SECTION,
+     .doc = "Who is home to a coarse cell; only level1 routed uses it"},
+    {.path = "neighbors.routing.mode",
+     .type = TSI_JOB_WORD,
+     AT(neighbors.routing.mode),
+     .words = routes,
+     .fallback = "\"linear\"",
+     .doc = "Few peers for each rank, or (as a control) cells scattered over all ranks"},
+    {.path = "neighbors.routing.seed",
+     .type = TSI_JOB_INTEGER,
+     AT(neighbors.routing.seed),
+     FROM(0, NO_LIMIT),
+     .fallback = "1",
+     .doc = "Seed of the hash"},
 
     {.path = "partition", .type = TSI_JOB_SECTION, .doc = "How atoms are ordered and dealt out"},
     {.path = "partition.curve",

@@ -67,6 +67,7 @@ libtessera_la_SOURCES += md/report.c
 libtessera_la_SOURCES += md/report.h
 libtessera_la_SOURCES += md/run.c
 libtessera_la_SOURCES += md/run.h
+libtessera_la_SOURCES += md/run_compare.c
 libtessera_la_SOURCES += md/run_impl.h
 libtessera_la_SOURCES += md/run_output.c
 libtessera_la_SOURCES += md/run_ranks.c

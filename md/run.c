@@ -247,6 +247,7 @@ static int start(tsi_run *run, bool resume)
   TS_TRY(start_world(run, status));
   status = digest_file(model, run->model_digest, sizeof run->model_digest);
   TS_TRY(tsi_ranks_agree(&run->ranks, status));
+  TS_TRY(tsi_run_compare(run));
   TS_TRY(tsi_run_check_folder(run, resume));
   if (resume && tsi_run_has_checkpoint(run)) {
     TS_TRY(tsi_run_load(run));

@@ -47,6 +47,9 @@ typedef struct tsi_run {
 /** Time of a step [fs]. */
 double tsi_run_time(const tsi_run *run, int64_t step);
 
+/** Do all ranks have the same settings and weights?  Collective: fails on all, with both values. */
+int tsi_run_compare(const tsi_run *run);
+
 /** Refuse to start over in a folder that holds another run, unless it is to be resumed. */
 int tsi_run_check_folder(const tsi_run *run, bool resume);
 

@@ -116,6 +116,8 @@ void tsi_setup_step(const ts_job *job, const ts_model *model, int workers, ts_st
   out->reproducible = job->execution.reproducible;
   out->overlap = job->execution.overlap;
   out->level1.scheme = job->neighbors.level1;
+  out->level1.route = job->neighbors.routing.mode;
+  out->level1.seed = (uint64_t)job->neighbors.routing.seed;
   out->partition.root_sort = job->partition.sort == TS_SORT_ROOT;
   out->partition.slack = job->partition.slack;
   out->weighted = job->partition.cut == TS_CUT_EDGES;

@@ -61,7 +61,7 @@ static const tsi_level1_ops *const ops_of[] = {[TS_LEVEL1_ALL] = &everything,
 
 void ts_level1_params_init(ts_level1_params *params)
 {
-  *params = (ts_level1_params){.scheme = TS_LEVEL1_BOX, .boxes = 8};
+  *params = (ts_level1_params){.scheme = TS_LEVEL1_BOX, .boxes = 8, .seed = 1};
 }
 
 static int check_params(const ts_level1_params *p, double reach)
@@ -198,6 +198,8 @@ static int route_rows(tsi_level1 *l)
   ts_parcels requests = {0};
   int status;
   ts_route_params_init(&route, 1);
+  route.mode = l->params->route;
+  route.seed = l->params->seed;
   TS_TRY(tsi_ranks_agree(l->ranks, TSI_NEW(traffic, counted.hosted)));
   counted.traffic = traffic;
   TS_TRY_GOTO(status,

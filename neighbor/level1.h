@@ -20,6 +20,7 @@
 #define TS_LEVEL1_H
 
 #include "comm/peers.h"
+#include "comm/route.h"
 #include "neighbor/cell.h"
 #include "neighbor/shard.h"
 
@@ -35,8 +36,10 @@ enum { TS_LEVEL1_MOST_BOXES = 64, TS_LEVEL1_MOST_BINS = 8192 };
 
 typedef struct ts_level1_params {
   ts_level1_scheme scheme;
-  int boxes;  /**< slices of a shard for `boxes`, 1..TS_LEVEL1_MOST_BOXES */
-  double bin; /**< smallest width of a bin [Å]; 0: as fine as TS_LEVEL1_MOST_BINS allow */
+  int boxes;           /**< slices of a shard for `boxes`, 1..TS_LEVEL1_MOST_BOXES */
+  double bin;          /**< smallest width of a bin [Å]; 0: as fine as TS_LEVEL1_MOST_BINS allow */
+  ts_route_mode route; /**< of the homes, for `routed` */
+  uint64_t seed;       /**< of that route */
 } ts_level1_params;
 
 /** Other ranks' atoms that may be senders, in the order of (rank, index).  Each stands once, where

@@ -12,4 +12,5 @@ done
 on 4 test_route_terms
 on 8 test_route_exchange
 on 8 test_directory_ranks
+on 8 test_route_terms
 on 16 test_route_level1

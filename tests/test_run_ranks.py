@@ -59,8 +59,10 @@ def compare(folder, name, ranks):
 def same_numbers(folder):
     job = folder / "job.json"
     program.run(job, *directory("one"))
-    for ranks in (2, 3):
-        said = program.run(job, *directory(f"ranks-{ranks}"), launcher=[*MPIRUN, str(ranks)])
+    for ranks, more in ((2, []), (3, ["--set", "neighbors.level1=routed",
+                                      "--set", "neighbors.routing.mode=splitmix"])):
+        said = program.run(job, *directory(f"ranks-{ranks}"), *more,
+                           launcher=[*MPIRUN, str(ranks)])
         assert said.stdout.count("temperature/K") <= 1 + said.stdout.count("\n") // 20, said.stdout
         assert said.stderr.count("structure  ") == 1, said.stderr
         compare(folder, f"ranks-{ranks}", ranks)
@@ -89,6 +91,25 @@ def each_message_once(folder):
     assert "MPI_ABORT" not in hot.stderr, hot.stderr
     assert hot.stderr.count("cores") <= 2, hot.stderr  # the machine's line, and one warning
     print("messages: once")
+
+
+def settings_that_differ(folder):
+    """Ranks whose jobs differ, by a digit or a file's bytes, fail together and say in what."""
+    program.seed_model(folder / "other.safetensors", program.golden("triclinic-cluster")["model"],
+                       seed=10)
+    run = [program.TESSERA, "run", str(folder / "job.json"), *directory("apart")]
+    for words, parts in ((["neighbors.skin_A=0.500000001"], ("0.5,", "0.500000001")),
+                         (["neighbors.routing.seed=2"], ("has \"seed\": 1,", "\"seed\": 2")),
+                         (["model=other.safetensors"], ("model.safe", "other.safe"))):
+        words = [word for setting in words for word in ("--set", setting)]
+        done = subprocess.run([*MPIRUN, "2", *run, ":", "-n", "1", *run, *words], timeout=100,
+                              capture_output=True, text=True)
+        said = [line for line in done.stderr.splitlines() if "error: " in line]
+        assert done.returncode == 1 and len(said) == 1, (done.returncode, done.stderr)
+        assert "rank 0 has" in said[0] and "rank 2 has" in said[0], said[0]
+        assert all(part in said[0] for part in parts), said[0]
+    assert not (folder / "apart").exists()
+    print("settings that differ: refused")
 
 
 def start(folder, name, ranks, *words):
@@ -136,5 +157,6 @@ with program.folder() as folder:
     program.write_job(folder / "job.json", JOB)
     same_numbers(folder)
     each_message_once(folder)
+    settings_that_differ(folder)
     one_rank_is_told_to_stop(folder)
     one_rank_dies(folder)
