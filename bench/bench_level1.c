@@ -117,10 +117,12 @@ int main(int argc, char **argv)
 {
   static const struct {
     const char *name;
-    ts_level1_params params;
-  } scheme[] = {{"box", {TS_LEVEL1_BOX, 1, 0}},         {"8 boxes", {TS_LEVEL1_BOXES, 8, 0}},
-                {"32 boxes", {TS_LEVEL1_BOXES, 32, 0}}, {"bins", {TS_LEVEL1_BINS, 1, 0}},
-                {"bins 16 Å", {TS_LEVEL1_BINS, 1, 16}}, {"routed", {TS_LEVEL1_ROUTED, 1, 0}}};
+    ts_level1_scheme scheme;
+    int boxes;
+    double bin;
+  } variant[] = {{"box", TS_LEVEL1_BOX, 1, 0},         {"8 boxes", TS_LEVEL1_BOXES, 8, 0},
+                 {"32 boxes", TS_LEVEL1_BOXES, 32, 0}, {"bins", TS_LEVEL1_BINS, 1, 0},
+                 {"bins 16 Å", TS_LEVEL1_BINS, 1, 16}, {"routed", TS_LEVEL1_ROUTED, 1, 0}};
   bench b = {.ranks = argc > 1 ? atoi(argv[1]) : 64,
              .each = argc > 2 ? atoi(argv[2]) : 25000,
              .reach = argc > 3 ? atof(argv[3]) : 8};
@@ -133,8 +135,14 @@ int main(int argc, char **argv)
          "mean", "full", "trim", "sent", "bytes", "ms/rank");
   for (int curve = TS_CURVE_HILBERT; curve <= TS_CURVE_MORTON; curve++) {
     cut(&b, (ts_curve)curve);
-    for (size_t s = 0; s < sizeof scheme / sizeof *scheme; s++)
-      ask(&b, curve == TS_CURVE_MORTON ? "Morton" : "Hilbert", scheme[s].name, &scheme[s].params);
+    for (size_t v = 0; v < sizeof variant / sizeof *variant; v++) {
+      ts_level1_params params;
+      ts_level1_params_init(&params);
+      params.scheme = variant[v].scheme;
+      params.boxes = variant[v].boxes;
+      params.bin = variant[v].bin;
+      ask(&b, curve == TS_CURVE_MORTON ? "Morton" : "Hilbert", variant[v].name, &params);
+    }
   }
   return 0; /* and the system takes the memory */
 }
