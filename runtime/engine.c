@@ -23,6 +23,7 @@
 #include "runtime/error.h"
 #include "runtime/log.h"
 #include "runtime/memory.h"
+#include "runtime/number.h"
 
 struct ts_engine {
   int workers;
@@ -136,7 +137,9 @@ static int start(const ts_topology *topology, const ts_engine_params *params, ts
   /* heteroprio of 1.4 would learn which codelets suit which processors, and gives up at the
    * hundredth that it takes for a new one; it is of no use on CPUs alone */
   setenv("STARPU_HETEROPRIO_USE_AUTO_CALIBRATION", "0", 0);
+  const locale_t before = tsi_number_plain(); /* StarPU's files have decimal points */
   const int failed = starpu_init(&conf);
+  uselocale(before);
   if (failed) return tsi_fail(TS_ERR_STARPU, "StarPU does not start: %s", strerror(-failed));
   engine->workers = (int)starpu_cpu_worker_get_count();
   find_models(engine->models, sizeof engine->models);
@@ -178,7 +181,9 @@ void ts_engine_destroy(ts_engine **engine)
   ts_engine_rest(false);
   starpu_task_wait_for_all();
   ts_transfers_destroy(&e->transfers);
-  starpu_shutdown();
+  const locale_t before = tsi_number_plain();
+  starpu_shutdown(); /* writes the timings */
+  uselocale(before);
   free(e);
   *engine = NULL;
 }

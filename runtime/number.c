@@ -20,8 +20,7 @@ static void make_c_locale(void)
   c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }
 
-/* The C locale for this thread; the old one for uselocale() afterwards. */
-static locale_t enter_c_locale(void)
+locale_t tsi_number_plain(void)
 {
   pthread_once(&c_locale_once, make_c_locale);
   return uselocale(c_locale);
@@ -55,7 +54,7 @@ bool tsi_number_double(const char *token, size_t length, double *out)
     copy[i] = token[i] != '\0' && strchr("EdD", token[i]) ? 'e' : token[i];
   copy[length] = '\0';
   if (strlen(copy) != length || !is_decimal(copy)) return false;
-  const locale_t old = enter_c_locale();
+  const locale_t old = tsi_number_plain();
   const double value = strtod(copy, NULL);
   uselocale(old);
   if (!isfinite(value)) return false;
@@ -80,7 +79,7 @@ bool tsi_number_int64(const char *token, size_t length, int64_t *out)
 
 int tsi_number_write(double value, char text[TSI_NUMBER_TEXT])
 {
-  const locale_t old = enter_c_locale();
+  const locale_t old = tsi_number_plain();
   int length = 0;
   for (int digits = 15; digits <= 17; ++digits) {
     length = snprintf(text, TSI_NUMBER_TEXT, "%.*g", digits, value);

@@ -5,9 +5,15 @@
 #ifndef TS_NUMBER_H
 #define TS_NUMBER_H
 
+#include <locale.h>
+
 #include "runtime/types.h"
 
 enum { TSI_NUMBER_TEXT = 32 }; /* room for any written number */
+
+/** Give this thread the C locale, before calling a library that reads or writes numbers.
+ * \return the one before, for uselocale() afterwards. */
+locale_t tsi_number_plain(void);
 
 /** Read a whole token as a decimal number; exponents may be e, E, d or D (Fortran).  Refused:
  * hexadecimal, inf, nan, values beyond double, more than 63 characters, anything behind the number.

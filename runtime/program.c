@@ -27,6 +27,7 @@
 
 #include "runtime/error.h"
 #include "runtime/memory.h"
+#include "runtime/number.h"
 
 typedef struct action {
   int phase;
@@ -443,7 +444,9 @@ int ts_program_run(ts_program *program, long iteration)
   program->iteration = iteration;
   atomic_store(&program->first_failed, INT_MAX);
   starpu_iteration_push((unsigned long)iteration);
+  const locale_t before = tsi_number_plain(); /* a codelet's first task reads its timings */
   const int status = submit(program);
+  uselocale(before);
   const int waited = starpu_task_wait_for_all();
   starpu_iteration_pop();
   program->seconds = now() - start;
