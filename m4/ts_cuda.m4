@@ -7,6 +7,7 @@ AC_DEFUN([TS_CUDA], [
     [AS_HELP_STRING([--with-cuda=DIR], [where the CUDA toolkit is, "no" to ignore it (default: where nvcc is)])],
     [], [with_cuda=check])
   ts_cuda_found=no
+  ts_cuda_links=no
   AS_IF([test "$with_cuda" = no], [ts_cuda_found="no (as asked)"], [
     AS_CASE([$with_cuda], [check|yes], [ts_cuda_path=$PATH:/usr/local/cuda/bin],
       [ts_cuda_path=$with_cuda/bin])
@@ -22,7 +23,7 @@ AC_DEFUN([TS_CUDA], [
       AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <cublas_v2.h>
 #include <cuda_runtime_api.h>]],
         [[cublasHandle_t h; int n; return cublasCreate(&h) || cudaGetDeviceCount(&n);]])],
-        [ts_cuda_found=yes; AC_MSG_RESULT([yes])],
+        [ts_cuda_found=yes; ts_cuda_links=yes; AC_MSG_RESULT([yes])],
         [ts_cuda_found="no (nvcc $ts_cuda_version, but its libraries do not link)"; AC_MSG_RESULT([no])])
       CPPFLAGS=$ts_saved_CPPFLAGS; LIBS=$ts_saved_LIBS
       AS_IF([test "$ts_cuda_found" = yes && test "$ts_cv_starpu_cuda" = no],

@@ -105,6 +105,12 @@ tests_sparse_ranks_LDADD = $(TEST_LIBS)
 check_PROGRAMS += tests/transfer_ranks
 tests_transfer_ranks_SOURCES = tests/transfer_ranks.c tests/ranks_must.h tests/ranks_watchdog.h
 tests_transfer_ranks_LDADD = $(TEST_LIBS)
+if TS_HAVE_NCCL
+check_PROGRAMS += tests/test_collective_gpu
+endif
+tests_test_collective_gpu_SOURCES = tests/test_collective_gpu.c
+tests_test_collective_gpu_CPPFLAGS = $(AM_CPPFLAGS) $(NCCL_CFLAGS)
+tests_test_collective_gpu_LDADD = comm/collective_gpu.o $(TEST_LIBS) $(NCCL_LIBS) -lstdc++
 check_PROGRAMS += tests/test_collective_threads
 tests_test_collective_threads_SOURCES = tests/test_collective_threads.c
 tests_test_collective_threads_LDADD = $(TEST_LIBS)
