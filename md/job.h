@@ -11,7 +11,7 @@
 #include "neighbor/curve.h"
 #include "neighbor/edges.h"
 #include "neighbor/level1.h"
-#include "runtime/transfers.h"
+#include "runtime/types.h"
 
 #include <stdio.h>
 

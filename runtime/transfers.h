@@ -18,7 +18,7 @@
 #include <starpu.h>
 #include <stdbool.h>
 
-typedef enum ts_transport { TS_TRANSPORT_DIRECT, TS_TRANSPORT_STARPU } ts_transport;
+#include "runtime/types.h"
 
 /** A handle on its way between two ranks.  The other rank makes the counterpart with the same tag,
  * which is unique among what these two ranks have under way in this direction. */

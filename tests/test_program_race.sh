@@ -25,7 +25,7 @@ cflags="-std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=thread -I$top $(flags STARPU_
   $(flags MPI_CFLAGS) $(flags HWLOC_CFLAGS) $(flags CMOCKA_CFLAGS)"
 libs="$(flags STARPU_LIBS) $(flags MPI_LIBS) $(flags HWLOC_LIBS) $(flags CMOCKA_LIBS) -lm"
 objects=
-for file in error log memory topology transfers transfers_starpu; do
+for file in error log memory number topology transfers transfers_starpu; do
   "$cc" $cflags -c "$top/runtime/$file.c" -o "$work/$file.o" || exit 1
   objects="$objects $work/$file.o"
 done
