@@ -74,7 +74,8 @@ static void cut(bench *b, ts_curve curve)
 {
   for (ts_lidx i = 0; i < b->n; i++)
     b->gid[i] = i;
-  check(ts_curve_order(curve, &b->cell, b->n, (const double(*)[3])b->raw, b->gid, b->order));
+  check(ts_curve_order(curve, TS_NORMALIZE_AXES, &b->cell, b->n, (const double(*)[3])b->raw, b->gid,
+                       b->order));
   for (ts_lidx i = 0; i < b->n; i++) {
     memcpy(b->x[i], b->raw[b->order[i]], sizeof b->x[i]);
     b->gid[i] = b->order[i];

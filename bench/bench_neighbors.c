@@ -74,7 +74,8 @@ static double make_atoms(bench *b)
       x[i][k] = b->side * uniform(&seed);
   }
   const double start = seconds();
-  check(ts_curve_order(TS_CURVE_HILBERT, &b->cell, b->n, (const double(*)[3])x, gid, order));
+  check(ts_curve_order(TS_CURVE_HILBERT, TS_NORMALIZE_AXES, &b->cell, b->n, (const double(*)[3])x,
+                       gid, order));
   const double curve = seconds() - start;
   for (int i = 0; i < b->n; i++) {
     memcpy(b->x[i], x[order[i]], sizeof x[0]);

@@ -163,7 +163,8 @@ static int make_atoms(ts_lidx n, ts_cell *cell, double (**out)[3])
       raw[i][k] =
           length * 0x1p-53 * (double)(tsi_key_avalanche((ts_key){(uint64_t)i, k}, 11) >> 11);
   }
-  TS_TRY(ts_curve_order(TS_CURVE_HILBERT, cell, n, (const double(*)[3])raw, gid, order));
+  TS_TRY(ts_curve_order(TS_CURVE_HILBERT, TS_NORMALIZE_AXES, cell, n, (const double(*)[3])raw, gid,
+                        order));
   for (ts_lidx i = 0; i < n; i++)
     memcpy((*out)[i], raw[order[i]], sizeof raw[i]);
   free(raw);

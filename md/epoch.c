@@ -431,8 +431,8 @@ static int sort_atoms(ts_step *s)
   int status;
   TS_TRY_GOTO(status, TSI_NEW(order, sys->n), done);
   TS_TRY_GOTO(status,
-              ts_curve_order(s->params.partition.curve, &sys->cell, sys->n,
-                             (const double(*)[3])sys->x, sys->gid, order),
+              ts_curve_order(s->params.partition.curve, s->params.partition.normalization,
+                             &sys->cell, sys->n, (const double(*)[3])sys->x, sys->gid, order),
               done);
   status = ts_system_permute(sys, order);
 done:

@@ -70,6 +70,7 @@ typedef struct ts_job {
 
   struct {
     ts_curve curve;
+    ts_normalization normalization;
     int64_t period; /* 0: automatic */
     ts_sort_kind sort;
     ts_cut_kind cut;

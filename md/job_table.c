@@ -34,6 +34,8 @@ static const tsi_job_word routes[] = {
     {"linear", TS_ROUTE_LINEAR, false}, {"splitmix", TS_ROUTE_SPLITMIX, false}, {0}};
 static const tsi_job_word curves[] = {
     {"hilbert", TS_CURVE_HILBERT, false}, {"morton", TS_CURVE_MORTON, false}, {0}};
+static const tsi_job_word normalizations[] = {
+    {"axes", TS_NORMALIZE_AXES, false}, {"longest", TS_NORMALIZE_LONGEST, false}, {0}};
 static const tsi_job_word sorts[] = {
     {"distributed", TS_SORT_DISTRIBUTED, false}, {"root", TS_SORT_ROOT, false}, {0}};
 static const tsi_job_word cuts[] = {
@@ -221,6 +223,13 @@ const tsi_job_key tsi_job_keys[] = {
      .words = curves,
      .fallback = "\"hilbert\"",
      .doc = "Space-filling curve that orders the atoms"},
+    {.path = "partition.normalization",
+     .type = TSI_JOB_WORD,
+     AT(partition.normalization),
+     .words = normalizations,
+     .fallback = "\"axes\"",
+     .doc = "What fills the curve's cube: every axis of the cell, or only the longest, which keeps "
+            "shards of a long or flat cell compact"},
     {.path = "partition.period",
      .type = TSI_JOB_INTEGER,
      .special = TSI_JOB_AUTO,

@@ -73,7 +73,8 @@ static void describe(planning *p)
              w->desc.stage[k].cutoff, w->desc.stage[k].nlayers);
   }
   const size_t used = strlen(at);
-  snprintf(at + used, room - used, ", skin %g Å, cut by %s", w->skin,
+  snprintf(at + used, room - used, ", skin %g Å, normalized by %s, cut by %s", w->skin,
+           w->normalization == TS_NORMALIZE_LONGEST ? "the longest axis" : "axes",
            w->weighted ? "edges" : "atoms");
 }
 
@@ -86,7 +87,9 @@ static ts_plan_params params_of(const planning *p, int ranks, int curve)
   params.step.workers = (int)w->workers;
   params.step.skin = w->skin;
   params.step.chunk = (int)w->chunk;
-  params.step.partition = (ts_partition_params){.curve = (ts_curve)curve, .slack = w->slack};
+  params.step.partition = (ts_partition_params){.curve = (ts_curve)curve,
+                                                .normalization = (ts_normalization)w->normalization,
+                                                .slack = w->slack};
   params.step.weighted = w->weighted;
   params.step.level1.boxes = (int)w->boxes;
   params.step.level1.bin = w->bin;
@@ -103,7 +106,7 @@ static int survey_one(planning *p, int ranks, int curve)
     return tsi_fail(TS_ERR_INPUT, "plan: %d atoms on %d ranks; expected at least one atom a rank",
                     p->atoms.n, ranks);
   r->params = params_of(p, ranks, curve);
-  TS_TRY(ts_plan_atoms_sort(&p->atoms, (ts_curve)curve));
+  TS_TRY(ts_plan_atoms_sort(&p->atoms, &r->params.step.partition));
   TS_TRY(ts_survey_create(&r->params, &p->atoms, &r->survey));
   p->n++;
   if (w->costs) {

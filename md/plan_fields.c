@@ -166,6 +166,7 @@ void ts_plan_fields(const ts_plan_params *p, const ts_survey *s, const ts_plan_t
   void *to = sink->context;
   sink->number(to, "ranks", s->ranks);
   sink->text(to, "curve", ts_plan_curve_word(s->curve));
+  sink->text(to, "normalization", ts_plan_normalization_word(p->step.partition.normalization));
   sink->text(to, "cut", p->step.weighted ? "edges" : "atoms");
   sink->number(to, "atoms", (double)s->atoms);
   put_spread(sink, "atoms_of_rank", s->count);

@@ -305,10 +305,9 @@ static int permute(ts_plan_atoms *a, const ts_lidx *order)
   return 0;
 }
 
-int ts_plan_atoms_sort(ts_plan_atoms *a, ts_curve curve)
+int ts_plan_atoms_sort(ts_plan_atoms *a, const ts_partition_params *partition)
 {
   const ts_ranks alone = ts_ranks_virtual(1);
-  const ts_partition_params params = {.curve = curve};
   const ts_shard shard = {.n = a->n, .x = (const double(*)[3])a->x, .gid = a->gid};
   ts_lidx *order = NULL;
   int status;
@@ -316,7 +315,7 @@ int ts_plan_atoms_sort(ts_plan_atoms *a, ts_curve curve)
   for (ts_lidx i = 0; i < a->n; i++)
     order[i] = i;
   TS_TRY_GOTO(status, tsi_sort_order(a->n, (const uint64_t *)a->gid, order), done); /* ties */
-  TS_TRY_GOTO(status, ts_partition_keys(&alone, &params, &a->cell, &shard, &a->key), done);
+  TS_TRY_GOTO(status, ts_partition_keys(&alone, partition, &a->cell, &shard, &a->key), done);
   TS_TRY_GOTO(status, tsi_sort_order(a->n, a->key, order), done);
   status = permute(a, order);
 done:

@@ -6,7 +6,7 @@
 #define TS_PLAN_SYSTEM_H
 
 #include "neighbor/cell.h"
-#include "neighbor/curve.h"
+#include "neighbor/partition.h"
 
 typedef struct ts_plan_atoms {
   ts_cell cell;
@@ -46,7 +46,7 @@ int ts_plan_atoms_generate(const ts_plan_recipe *recipe, ts_plan_atoms *out);
 int ts_plan_atoms_read(const char *path, const int times[3], ts_plan_atoms *out);
 
 /** Keys, and the order by (key, gid).  Not collective.  \return 0 or TS_ERR_MEMORY. */
-int ts_plan_atoms_sort(ts_plan_atoms *atoms, ts_curve curve);
+int ts_plan_atoms_sort(ts_plan_atoms *atoms, const ts_partition_params *partition);
 
 void ts_plan_atoms_free(ts_plan_atoms *atoms);
 

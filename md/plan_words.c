@@ -31,6 +31,8 @@ const char ts_plan_usage[] =
     "  --precision float|double\n"
     "Run\n"
     "  --curve LIST           hilbert, morton (hilbert)\n"
+    "  --normalization axes|longest   what fills the curve's cube: every axis of the cell, or\n"
+    "                         only the longest, so that shards of a long cell are compact (axes)\n"
     "  --scheme LIST          all, box, boxes, bins, routed (all five)\n"
     "  --boxes B, --bin W     of the schemes boxes (8) and bins [Å] (automatic)\n"
     "  --skin S               [Å] (0.5)\n"
@@ -118,11 +120,17 @@ static int take_set(const char *name, const char *text, const char *const *words
 static const char *const kind_words[] = {"uniform", "water",   "salt-water", "blob",
                                          "slab",    "droplet", NULL};
 static const char *const curve_words[] = {"hilbert", "morton", NULL};
+static const char *const normalization_words[] = {"axes", "longest", NULL};
 static const char *const scheme_words[] = {"all", "box", "boxes", "bins", "routed", NULL};
 
 const char *ts_plan_curve_word(int curve)
 {
   return curve_words[curve];
+}
+
+const char *ts_plan_normalization_word(int normalization)
+{
+  return normalization_words[normalization];
 }
 
 const char *ts_plan_scheme_word(int scheme)
@@ -214,6 +222,10 @@ static const option options[] = {
     {.name = "--stages", .form = SPECIAL, .take = take_stages},
     {.name = "--precision", .form = WORD, .at = AT(is_double), .words = precision_words},
     {.name = "--curve", .form = SPECIAL, .take = take_curves},
+    {.name = "--normalization",
+     .form = WORD,
+     .at = AT(normalization),
+     .words = normalization_words},
     {.name = "--scheme", .form = SPECIAL, .take = take_schemes},
     {.name = "--boxes", .form = WHOLE, .at = AT(boxes), .least = 1, .most = TS_LEVEL1_MOST_BOXES},
     {.name = "--bin", .form = REAL, .at = AT(bin), .least = 0, .most = 1e6},

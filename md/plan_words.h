@@ -17,6 +17,7 @@ typedef struct ts_plan_words {
   int grow; /**< axes */
   int64_t seed;
   int nranks, ranks[TS_PLAN_LIST];
+  int normalization;
   bool curve[2], scheme[TS_PLAN_SCHEMES]; /**< which ones */
   int64_t boxes;
   double bin;
@@ -44,6 +45,7 @@ int ts_plan_words_parse(int argc, char **argv, ts_plan_words *out);
 /** Words of what has a number. */
 const char *ts_plan_kind_word(int kind);
 const char *ts_plan_curve_word(int curve);
+const char *ts_plan_normalization_word(int normalization);
 const char *ts_plan_scheme_word(int scheme);
 
 #endif

@@ -108,6 +108,7 @@ void tsi_setup_step(const ts_job *job, const ts_model *model, int workers, ts_st
   out->rebuild = job->neighbors.rebuild;
   out->period = job->partition.period;
   out->partition.curve = job->partition.curve;
+  out->partition.normalization = job->partition.normalization;
   out->backend = job->neighbors.backend;
   out->chunk = (int)job->neighbors.chunk;
   out->tile_atoms = (int)job->execution.tile_atoms;

@@ -70,15 +70,20 @@ static uint32_t grid_index(double f, double origin, double scale)
   return g > 0 ? (uint32_t)(g < last ? g : last) : 0;
 }
 
-void ts_curve_keys_within(ts_curve curve, const ts_cell *cell, const double low[3],
-                          const double high[3], ts_lidx n, const double (*x)[3], uint64_t *key)
+void ts_curve_keys_within(ts_curve curve, ts_normalization normalization, const ts_cell *cell,
+                          const double low[3], const double high[3], ts_lidx n,
+                          const double (*x)[3], uint64_t *key)
 {
-  double origin[3], scale[3];
+  double origin[3], scale[3], length[3], longest = 0;
   for (int k = 0; k < 3; k++) { /* fractions to grid */
-    const double extent = high[k] - low[k];
+    const double extent = cell->periodic[k] || !(high[k] > low[k]) ? 1 : high[k] - low[k];
     origin[k] = cell->periodic[k] ? 0 : low[k];
-    scale[k] = ldexp(1, TS_CURVE_BITS) / (cell->periodic[k] || !(extent > 0) ? 1 : extent);
+    scale[k] = ldexp(1, TS_CURVE_BITS) / extent;
+    length[k] = extent * cell->height[k];
+    longest = fmax(longest, length[k]);
   }
+  for (int k = 0; k < 3 && normalization == TS_NORMALIZE_LONGEST; k++)
+    scale[k] *= length[k] / longest;
   for (ts_lidx i = 0; i < n; i++) {
     double f[3];
     uint32_t c[3];
@@ -90,16 +95,16 @@ void ts_curve_keys_within(ts_curve curve, const ts_cell *cell, const double low[
   }
 }
 
-void ts_curve_keys(ts_curve curve, const ts_cell *cell, ts_lidx n, const double (*x)[3],
-                   uint64_t *key)
+void ts_curve_keys(ts_curve curve, ts_normalization normalization, const ts_cell *cell, ts_lidx n,
+                   const double (*x)[3], uint64_t *key)
 {
   double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
   ts_curve_extent(cell, n, x, low, high);
-  ts_curve_keys_within(curve, cell, low, high, n, x, key);
+  ts_curve_keys_within(curve, normalization, cell, low, high, n, x, key);
 }
 
-int ts_curve_order(ts_curve curve, const ts_cell *cell, ts_lidx n, const double (*x)[3],
-                   const ts_gidx *gid, ts_lidx *order)
+int ts_curve_order(ts_curve curve, ts_normalization normalization, const ts_cell *cell, ts_lidx n,
+                   const double (*x)[3], const ts_gidx *gid, ts_lidx *order)
 {
   uint64_t *key = NULL;
   int status = TSI_NEW(key, n);
@@ -109,7 +114,7 @@ int ts_curve_order(ts_curve curve, const ts_cell *cell, ts_lidx n, const double 
     key[i] = (uint64_t)gid[i];
   }
   TS_TRY_GOTO(status, tsi_sort_order(n, key, order), done); /* ids decide ties */
-  ts_curve_keys(curve, cell, n, x, key);
+  ts_curve_keys(curve, normalization, cell, n, x, key);
   TS_TRY_GOTO(status, tsi_sort_order(n, key, order), done);
 done:
   free(key);

@@ -30,7 +30,8 @@ int ts_partition_keys(const ts_ranks *ranks, const ts_partition_params *params, 
     high[k] = ends[3 + k];
   }
   for (int h = 0; h < ranks->hosted; h++)
-    ts_curve_keys_within(params->curve, cell, low, high, shard[h].n, shard[h].x, key[h]);
+    ts_curve_keys_within(params->curve, params->normalization, cell, low, high, shard[h].n,
+                         shard[h].x, key[h]);
   return 0;
 }
 

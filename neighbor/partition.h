@@ -13,6 +13,7 @@
 
 typedef struct ts_partition_params {
   ts_curve curve;
+  ts_normalization normalization;
   bool root_sort; /**< rank 0 gathers and sorts all keys: for comparison */
   double slack;   /**< cut by weight: at most (1 + slack) N/K atoms on a rank, but at least ceil */
 } ts_partition_params;

@@ -35,7 +35,8 @@ static inline void distribute(world_case *w, int ranks, bool sorted, bool equal,
 {
   search_case *c = &w->c;
   ts_lidx order[CASE_MAX_ATOMS];
-  ASSERT_OK(ts_curve_order(TS_CURVE_HILBERT, &c->cell, c->n, c->x, c->gid, order));
+  ASSERT_OK(
+      ts_curve_order(TS_CURVE_HILBERT, TS_NORMALIZE_AXES, &c->cell, c->n, c->x, c->gid, order));
   if (sorted) reorder(c, order);
   w->ranks = ranks;
   memset(w->cut, 0, sizeof w->cut);

@@ -42,7 +42,7 @@ static void draw(uint64_t *state, int round, int n, ts_cell *cell)
     id[i] = i;
     weight_of[i] = below(state, 100);
   }
-  ts_curve_keys(TS_CURVE_HILBERT, cell, n, (const double(*)[3])place, key_of);
+  ts_curve_keys(TS_CURVE_HILBERT, TS_NORMALIZE_AXES, cell, n, (const double(*)[3])place, key_of);
 }
 
 /* An atom's other quantities follow from its id. */
@@ -135,7 +135,8 @@ static void run(const ts_ranks *ranks, int round, int n, uint64_t *state)
   if (!s) return check(false, "system", round);
   check(partition(ranks, &params, weighted, s, &key) == 0, "partition", round);
   virtual_owners(ranks->size, n, &counting, weighted, owner);
-  check(ts_curve_order(TS_CURVE_HILBERT, &cell, n, (const double(*)[3])place, id, order) == 0,
+  check(ts_curve_order(TS_CURVE_HILBERT, TS_NORMALIZE_AXES, &cell, n, (const double(*)[3])place, id,
+                       order) == 0,
         "order", round);
   ts_lidx at = 0;
   for (int k = 0; k < n && !failures; k++) {

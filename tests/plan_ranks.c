@@ -91,7 +91,7 @@ static void run(const char *name, const char *file, const ts_step_params *params
   if (params->weighted) must(tsi_epoch_begin(step, true)); /* by the edges of the first */
   must(tsi_step_record(step));
   must(ts_plan_atoms_read(file, once, &atoms));
-  must(ts_plan_atoms_sort(&atoms, params->partition.curve));
+  must(ts_plan_atoms_sort(&atoms, &params->partition));
   must(ts_survey_create(&plan, &atoms, &survey));
   compare(name, step, survey, &atoms);
   ts_survey_destroy(&survey);
@@ -119,6 +119,7 @@ int main(void)
   run("by edges", file, &params);
   params.weighted = false;
   params.partition.curve = TS_CURVE_MORTON;
+  params.partition.normalization = TS_NORMALIZE_LONGEST;
   params.level1.scheme = TS_LEVEL1_BINS;
   run("morton", file, &params);
   ts_model_destroy(&model);

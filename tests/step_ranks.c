@@ -208,8 +208,10 @@ static void run(const char *what, const ts_model *model, ts_system *system, cons
   params.overlap = !v->no_overlap;
   params.level1.scheme = (ts_level1_scheme)v->level1;
   params.backend = v->faiss ? TS_SEARCH_FAISS : TS_SEARCH_CELLS;
-  params.partition = (ts_partition_params){.curve = v->morton ? TS_CURVE_MORTON : TS_CURVE_HILBERT,
-                                           .root_sort = v->root_sort};
+  params.partition =
+      (ts_partition_params){.curve = v->morton ? TS_CURVE_MORTON : TS_CURVE_HILBERT,
+                            .normalization = v->morton ? TS_NORMALIZE_LONGEST : TS_NORMALIZE_AXES,
+                            .root_sort = v->root_sort};
   params.weighted = v->weighted;
   params.partition.slack = 0.5;
   params.collective = collective;

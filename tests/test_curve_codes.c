@@ -79,9 +79,9 @@ static void order_is_pure(void **state)
   }
   for (int curve = TS_CURVE_HILBERT; curve <= TS_CURVE_MORTON; curve++) {
     static uint64_t key[ATOMS];
-    ASSERT_OK(ts_curve_order((ts_curve)curve, &cell, ATOMS, x, gid, order));
-    ASSERT_OK(ts_curve_order((ts_curve)curve, &cell, ATOMS, y, gid2, order2));
-    ts_curve_keys((ts_curve)curve, &cell, ATOMS, x, key);
+    ASSERT_OK(ts_curve_order((ts_curve)curve, TS_NORMALIZE_AXES, &cell, ATOMS, x, gid, order));
+    ASSERT_OK(ts_curve_order((ts_curve)curve, TS_NORMALIZE_AXES, &cell, ATOMS, y, gid2, order2));
+    ts_curve_keys((ts_curve)curve, TS_NORMALIZE_AXES, &cell, ATOMS, x, key);
     for (int k = 0; k < ATOMS; k++) {
       assert_true(gid[order[k]] == gid2[order2[k]]);
       if (k == 0) continue;
@@ -91,10 +91,39 @@ static void order_is_pure(void **state)
   }
 }
 
+/* By its longest axis, a flat cell has the keys of a cube that it is a part of. */
+static void longest_is_a_cube(void **state)
+{
+  (void)state;
+  uint64_t seed = 6;
+  const double flat[3][3] = {{4, 0, 0}, {0, 16, 0}, {0, 0, 8}};
+  const double cube[3][3] = {{16, 0, 0}, {0, 16, 0}, {0, 0, 16}};
+  const bool periodic[3] = {true, true, true}, slab[3] = {true, true, false};
+  static double x[ATOMS][3];
+  static uint64_t in_flat[ATOMS], in_cube[ATOMS], within[ATOMS];
+  ts_cell part, whole, open;
+  ASSERT_OK(ts_cell_init(&part, flat, periodic));
+  ASSERT_OK(ts_cell_init(&whole, cube, periodic));
+  ASSERT_OK(ts_cell_init(&open, cube, slab));
+  for (int i = 0; i < ATOMS; i++)
+    for (int k = 0; k < 3; k++)
+      x[i][k] = uniform(&seed, 0, flat[k][k]);
+  for (int curve = TS_CURVE_HILBERT; curve <= TS_CURVE_MORTON; curve++) {
+    const double low[3] = {0, 0, 0}, high[3] = {1, 1, 0.5};
+    ts_curve_keys((ts_curve)curve, TS_NORMALIZE_LONGEST, &part, ATOMS, x, in_flat);
+    ts_curve_keys((ts_curve)curve, TS_NORMALIZE_AXES, &whole, ATOMS, x, in_cube);
+    assert_memory_equal(in_flat, in_cube, sizeof in_flat);
+    ts_curve_keys_within((ts_curve)curve, TS_NORMALIZE_LONGEST, &open, low, high, ATOMS, x, within);
+    assert_memory_equal(within, in_cube, sizeof within);
+    ts_curve_keys((ts_curve)curve, TS_NORMALIZE_AXES, &part, ATOMS, x, in_cube);
+    assert_memory_not_equal(in_flat, in_cube, sizeof in_flat);
+  }
+}
+
 int main(void)
 {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(known_codes),
-                                     cmocka_unit_test(hilbert_walks_by_faces),
-                                     cmocka_unit_test(order_is_pure)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(known_codes), cmocka_unit_test(hilbert_walks_by_faces),
+      cmocka_unit_test(order_is_pure), cmocka_unit_test(longest_is_a_cube)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,8 @@ static void cut(shards *s, ts_curve curve, int ranks, ts_lidx n, double side,
     s->gid[i] = i;
     place(i, side, raw[i], &seed);
   }
-  ASSERT_OK(ts_curve_order(curve, &s->cell, n, (const double(*)[3])raw, s->gid, order));
+  ASSERT_OK(ts_curve_order(curve, TS_NORMALIZE_AXES, &s->cell, n, (const double(*)[3])raw, s->gid,
+                           order));
   for (ts_lidx i = 0; i < n; i++) {
     memcpy(s->x[i], raw[order[i]], sizeof raw[i]);
     s->gid[i] = order[i];

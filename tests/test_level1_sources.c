@@ -73,7 +73,8 @@ static void deal(sample *s, uint64_t *seed)
   for (ts_lidx i = 0; i < s->n; i++)
     order[i] = (ts_lidx)(gid[i] = i);
   if (kind < 4)
-    ASSERT_OK(ts_curve_order(curve, &s->cell, s->n, (const double(*)[3])raw, gid, order));
+    ASSERT_OK(ts_curve_order(curve, TS_NORMALIZE_AXES, &s->cell, s->n, (const double(*)[3])raw, gid,
+                             order));
   for (ts_lidx i = 0; i < s->n; i++) {
     memcpy(x[i], raw[order[i]], sizeof x[i]);
     gid[i] = order[i];

@@ -34,12 +34,13 @@ static void compare(uint64_t *state, const ts_cell *cell, int n)
     const ts_partition_params params = {.curve = curve ? TS_CURVE_MORTON : TS_CURVE_HILBERT};
     static ts_lidx order[ATOMS];
     deal(state, n, shard, keys, owners);
-    ts_curve_keys(params.curve, cell, n, (const double(*)[3])place, expected);
+    ts_curve_keys(params.curve, TS_NORMALIZE_AXES, cell, n, (const double(*)[3])place, expected);
     memset(key, 0xff, sizeof key);
     ASSERT_OK(ts_partition_keys(&ranks, &params, cell, shard, keys));
     assert_memory_equal(key, expected, (size_t)n * sizeof *key);
     if (n < RANKS) continue;
-    ASSERT_OK(ts_curve_order(params.curve, cell, n, (const double(*)[3])place, gid, order));
+    ASSERT_OK(ts_curve_order(params.curve, TS_NORMALIZE_AXES, cell, n, (const double(*)[3])place,
+                             gid, order));
     ASSERT_OK(
         ts_partition_cut(&ranks, &params, shard, (const uint64_t *const *)keys, NULL, owners));
     for (int r = 0; r < RANKS; r++) /* each atom once, in intervals of one rank's order */

@@ -55,7 +55,7 @@ static void every_number_of_ranks(void **state)
     const ts_plan_recipe recipe = {
         .atoms = sizes[s], .density = 0.1, .units = 1, .grow = 3, .seed = 5};
     ASSERT_OK(ts_plan_atoms_generate(&recipe, &a));
-    ASSERT_OK(ts_plan_atoms_sort(&a, TS_CURVE_HILBERT));
+    ASSERT_OK(ts_plan_atoms_sort(&a, &params));
     int32_t *owner = calloc((size_t)a.n, sizeof *owner);
     const int step = s > 0 && !getenv("TS_EVERY_RANKS") ? 37 : 1;
     for (int ranks = 1; ranks <= 4096; ranks += step) {
@@ -112,7 +112,7 @@ static void survey_text(ts_plan_atoms *a, const ts_plan_params *p, char *text)
   const ts_plan_sink sink = {text, add_group, end_group, add_number, add_text};
   ts_survey *s;
   text[0] = '\0';
-  ASSERT_OK(ts_plan_atoms_sort(a, p->step.partition.curve));
+  ASSERT_OK(ts_plan_atoms_sort(a, &p->step.partition));
   ASSERT_OK(ts_survey_create(p, a, &s));
   ts_plan_fields(p, s, NULL, &sink);
   ts_survey_destroy(&s);
@@ -155,6 +155,7 @@ static void any_order_of_atoms(void **state)
                                    .seed = 8};
     ts_plan_atoms a;
     p.step.partition.curve = kind % 2 ? TS_CURVE_MORTON : TS_CURVE_HILBERT;
+    p.step.partition.normalization = kind % 3 ? TS_NORMALIZE_AXES : TS_NORMALIZE_LONGEST;
     p.step.weighted = kind > 2;
     ASSERT_OK(ts_plan_atoms_generate(&recipe, &a));
     survey_text(&a, &p, text[0]);
@@ -216,7 +217,7 @@ static void a_dense_ball(void **state)
   ts_plan_model(&small, false, &model);
   p = params_of(8, &model);
   ASSERT_OK(ts_plan_atoms_generate(&recipe, &a));
-  ASSERT_OK(ts_plan_atoms_sort(&a, TS_CURVE_HILBERT));
+  ASSERT_OK(ts_plan_atoms_sort(&a, &p.step.partition));
   ASSERT_OK(ts_survey_create(&p, &a, &even));
   p.step.weighted = true;
   ASSERT_OK(ts_survey_create(&p, &a, &weighed));

@@ -70,8 +70,9 @@ static void make_atoms(system_of_atoms *s, int ranks)
       raw[i][m] = f[0] * s->cell.h[0][m] + f[1] * s->cell.h[1][m] + f[2] * s->cell.h[2][m];
   }
   assert_int_equal(ts_cell_wrap(&s->cell, s->n, raw, image), 0);
-  assert_int_equal(
-      ts_curve_order(TS_CURVE_HILBERT, &s->cell, s->n, (const double(*)[3])raw, gid, order), 0);
+  assert_int_equal(ts_curve_order(TS_CURVE_HILBERT, TS_NORMALIZE_AXES, &s->cell, s->n,
+                                  (const double(*)[3])raw, gid, order),
+                   0);
   const bool scattered = draw() < 0.25;
   for (int i = 0; i < s->n; i++)
     memcpy(s->x[i], raw[scattered ? i : order[i]], sizeof s->x[i]);
