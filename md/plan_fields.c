@@ -121,7 +121,7 @@ static void put_stage(const ts_plan_sink *sink, const ts_plan_params *p, const t
 {
   const ts_stage_desc *d = &p->step.model->desc.stage[k];
   const ts_plan_width width = ts_plan_width_of(p->step.model);
-  char name[16];
+  char name[24];
   snprintf(name, sizeof name, "stage_%d", k + 1);
   sink->open(sink->context, name);
   sink->number(sink->context, "cutoff_A", d->cutoff);
