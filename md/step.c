@@ -86,10 +86,7 @@ static int run(ts_step *s, bool forces)
   for (int k = 0; k < s->model->desc.nstages && forces; k++)
     if (s->halo[k])
       memcpy(s->halo[k]->x, s->system->x, (size_t)s->system->n * sizeof *s->system->x);
-  ts_engine_rest(false);
-  const int status = ts_program_run(program, (long)s->now.number);
-  ts_engine_rest(true);
-  TS_TRY(status);
+  TS_TRY(ts_program_run(program, (long)s->now.number));
   for (int p = 0; p < TS_PHASE_COUNT; p++)
     s->stats.phase_seconds[p] += ts_program_phase_seconds(program, p);
   s->stats.run_seconds += ts_program_seconds(program);
@@ -214,6 +211,7 @@ int ts_step_create(const ts_step_params *params, ts_system *system, ts_step **ou
   if (!status) status = TSI_NEW(s, 1);
   status = tsi_ranks_agree(ranks, status);
   if (!status) {
+    ts_engine_rest(true); /* until there are tasks */
     s->ranks = *ranks;
     s->system = system;
     tsi_step_sizes(s, params, system->n);

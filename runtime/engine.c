@@ -12,6 +12,7 @@
  * go where it always keeps them: the directory is in the description. */
 #include "runtime/engine.h"
 
+#include <pthread.h>
 #include <starpu.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,15 +189,25 @@ void ts_engine_destroy(ts_engine **engine)
   *engine = NULL;
 }
 
+/* StarPU counts, and exists once. */
+static pthread_mutex_t rest_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool resting;
+
 void ts_engine_rest(bool rest)
 {
-  static bool resting; /* StarPU counts, and exists once */
-  if (rest == resting) return;
+  pthread_mutex_lock(&rest_lock);
+  if (rest && !resting) starpu_pause();
+  if (!rest && resting) starpu_resume();
   resting = rest;
-  if (rest)
-    starpu_pause();
-  else
-    starpu_resume();
+  pthread_mutex_unlock(&rest_lock);
+}
+
+bool ts_engine_resting(void)
+{
+  pthread_mutex_lock(&rest_lock);
+  const bool now = resting;
+  pthread_mutex_unlock(&rest_lock);
+  return now;
 }
 
 ts_transfers *ts_engine_transfers(const ts_engine *engine)

@@ -42,10 +42,12 @@ void ts_engine_destroy(ts_engine **engine);
 /** What moves handles between the ranks of create's communicator; NULL without one.  Borrowed. */
 ts_transfers *ts_engine_transfers(const ts_engine *engine);
 
-/** Let the workers sleep, or wake them.  Without tasks they look for some without pause, and the
- * calling thread, which shares a core with one of them, then has half of it: let them sleep
- * wherever it computes or waits for other ranks.  They must be awake when tasks are to run. */
+/** Let the workers sleep, or wake them.  Without tasks they look for some without pause, and a
+ * thread that shares a core with one of them may wait a whole time slice for it: let them sleep
+ * wherever the calling thread computes or waits for other ranks.  Tasks run when they are awake.
+ * ts_program_run() wakes them and leaves them as it found them.  Thread-safe. */
 void ts_engine_rest(bool rest);
+bool ts_engine_resting(void);
 
 int ts_engine_workers(const ts_engine *engine);           /**< CPU workers that run */
 const char *ts_engine_scheduler(const ts_engine *engine); /**< the policy that runs; borrowed */

@@ -25,6 +25,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "runtime/engine.h"
 #include "runtime/error.h"
 #include "runtime/memory.h"
 #include "runtime/number.h"
@@ -62,6 +63,8 @@ struct ts_program {
   int64_t sent_bytes;
   int sent_messages;
   double phase_seconds[TS_PROGRAM_PHASES];
+  bool rests;              /* the workers did when the run began */
+  atomic_int left;         /* tasks and transfers that have not ended */
   atomic_int first_failed; /* index; INT_MAX: none */
   pthread_mutex_t lock;    /* of the two below */
   int status;
@@ -77,21 +80,34 @@ static double now(void)
 
 /* ---- on a worker ---- */
 
+/* An action is about to end.  After the last one the workers sleep, so that the thread that waits
+ * for them has its core at once. */
+static void count_end(ts_program *program)
+{
+  const int left = atomic_fetch_sub_explicit(&program->left, 1, memory_order_relaxed) - 1;
+  if (left == 0 && program->rests) ts_engine_rest(true);
+}
+
 static void run_cpu(void *buffers[], void *cl_arg)
 {
   const ts_task_header *header = cl_arg;
   ts_program *program = header->program;
   action *a = &program->actions[header->index];
-  if (header->index > atomic_load_explicit(&program->first_failed, memory_order_relaxed)) return;
-  tsi_transfers_task_begins();
-  const double start = now();
-  a->cpu(buffers, cl_arg);
-  a->busy = now() - start;
-  tsi_transfers_task_ends();
+  if (header->index <= atomic_load_explicit(&program->first_failed, memory_order_relaxed)) {
+    tsi_transfers_task_begins();
+    const double start = now();
+    a->cpu(buffers, cl_arg);
+    a->busy = now() - start;
+    tsi_transfers_task_ends();
+  }
+  count_end(program);
 }
 
-static void end_transfer(void *task)
+static void end_transfer(void *task_)
 {
+  struct starpu_task *task = task_;
+  const ts_task_header *header = task->cl_arg;
+  count_end(header->program);
   starpu_task_end_dep_release(task);
 }
 
@@ -410,6 +426,10 @@ static int seal(ts_program *program)
 
 static int submit(ts_program *program)
 {
+  int left = 0;
+  for (int i = 0; i < program->count; i++)
+    left += !program->actions[i].barrier;
+  atomic_store(&program->left, left);
   for (int i = 0; i < program->count; i++) {
     action *a = &program->actions[i];
     a->busy = 0;
@@ -445,9 +465,14 @@ int ts_program_run(ts_program *program, long iteration)
   atomic_store(&program->first_failed, INT_MAX);
   starpu_iteration_push((unsigned long)iteration);
   const locale_t before = tsi_number_plain(); /* a codelet's first task reads its timings */
+  program->rests = ts_engine_resting();
   const int status = submit(program);
   uselocale(before);
+  /* Not earlier: a worker that wakes on this thread's core would look for tasks until its time
+   * slice is over. */
+  ts_engine_rest(false);
   const int waited = starpu_task_wait_for_all();
+  ts_engine_rest(program->rests);
   starpu_iteration_pop();
   program->seconds = now() - start;
   account(program);

@@ -2,12 +2,10 @@
  *
  * Persistent messages, and who looks whether they have arrived.
  *
- * Workers do, whenever one ends a task, which costs a microsecond.  While they have tasks nobody
- * else is needed; a thread of its own looks where a task takes long and where all wait for a
- * message.  It shares a core with a worker, so it must not spin (it would take half of the worker's
- * time), and waking it is dear (50 us of the worker's time on a virtual machine): it sleeps between
- * looks, and a worker that finds nothing more to do wakes it.  Yielding instead of sleeping does
- * not do: the system may let everybody else run a whole time slice first. */
+ * Workers do, whenever one ends a task, which costs a microsecond, and without pause while they
+ * have none.  A thread of its own looks where all tasks take long, and where workers sleep.  It
+ * shares a core with a worker, so it must not spin (it would take half of the worker's time), and
+ * the worker pays for every look of it (50 us on a virtual machine): it sleeps between looks. */
 #include "runtime/transfers.h"
 
 #include <limits.h>
@@ -22,11 +20,18 @@
 #include "runtime/memory.h"
 #include "runtime/transfers_impl.h"
 
-enum { NAP_BUSY = 1000, NAP_IDLE = 20 }; /* [us] between looks of the thread */
+enum { NAP_LONG = 1000, NAP_SHORT = 20 }; /* [us] between looks of the thread */
 
-/* The one that runs; StarPU exists once in a process, too. */
-static _Atomic(ts_transfers *) current;
-static atomic_int running; /* tasks, on all workers */
+static atomic_int running;                                  /* tasks, on all workers */
+static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER; /* of the next, and what it looks at */
+static ts_transfers *current; /* the one that runs; StarPU exists once in a process, too */
+
+static void set_current(ts_transfers *t)
+{
+  pthread_mutex_lock(&looking);
+  current = t;
+  pthread_mutex_unlock(&looking);
+}
 
 void tsi_message_abort(const ts_message *m, int code)
 {
@@ -68,28 +73,30 @@ static ts_message *remove_done(ts_transfers *t, int count)
   return list;
 }
 
-/* Look once.  False: somebody else is looking. */
-static bool look(ts_transfers *t)
+/* Look once, unless somebody else is looking. */
+static void look(bool as_worker)
 {
+  ts_message *done = NULL;
   int count = 0;
-  if (pthread_mutex_trylock(&t->looking)) return false;
-  take_fresh(t);
-  if (t->active > 0) {
+  if (pthread_mutex_trylock(&looking)) return;
+  ts_transfers *t = current;
+  if (t && as_worker) t->looks++;
+  if (t && atomic_load(&t->under_way) > 0) {
+    take_fresh(t);
     const int code = MPI_Testsome(t->active, t->request, &count, t->index, MPI_STATUSES_IGNORE);
     if (code) tsi_message_abort(t->message[0], code);
+    if (count > 0) done = remove_done(t, count); /* MPI_UNDEFINED is negative */
   }
-  ts_message *done = count > 0 ? remove_done(t, count) : NULL; /* MPI_UNDEFINED is negative */
-  pthread_mutex_unlock(&t->looking);
-  if (!done) return true;
+  pthread_mutex_unlock(&looking);
+  if (!done) return;
   pthread_mutex_lock(&t->lock);
-  t->under_way -= count;
+  atomic_fetch_sub(&t->under_way, count);
   pthread_mutex_unlock(&t->lock);
   for (ts_message *m = done, *next; m; m = next) {
     next = m->next; /* `done` may lead to the message's being posted again */
     starpu_data_release_on_node(m->what.handle, STARPU_MAIN_RAM);
     m->done(m->arg);
   }
-  return true;
 }
 
 void tsi_transfers_task_begins(void)
@@ -99,30 +106,28 @@ void tsi_transfers_task_begins(void)
 
 void tsi_transfers_task_ends(void)
 {
-  ts_transfers *t = atomic_load(&current);
-  const int others = atomic_fetch_sub(&running, 1) - 1;
-  if (!t || !look(t)) return;
-  if (starpu_task_nready() - 1 > others) return; /* the one that ends still counts */
-  pthread_mutex_lock(&t->lock);
-  if (t->naps && t->under_way > 0) pthread_cond_signal(&t->call);
-  pthread_mutex_unlock(&t->lock);
+  atomic_fetch_sub(&running, 1);
+  look(true);
+}
+
+static unsigned look_while_idle(void *nothing)
+{
+  (void)nothing;
+  look(true);
+  return 1;
 }
 
 /* ---- the thread ---- */
 
-static void nap(ts_transfers *t)
+/* Sleep, and look if no worker did meanwhile; soon again where none has a task. */
+static void look_after_nap(ts_transfers *t, unsigned *seen)
 {
-  struct timespec until;
-  clock_gettime(CLOCK_MONOTONIC, &until);
-  pthread_mutex_lock(&t->lock);
-  const bool busy = atomic_load(&running) >= t->workers;
-  until.tv_nsec += 1000 * (busy ? NAP_BUSY : NAP_IDLE);
-  until.tv_sec += until.tv_nsec / 1000000000;
-  until.tv_nsec %= 1000000000;
-  t->naps = busy;
-  if (!t->stop) pthread_cond_timedwait(&t->call, &t->lock, &until);
-  t->naps = false;
-  pthread_mutex_unlock(&t->lock);
+  const unsigned looks = atomic_load(&t->looks);
+  const bool alone = looks == *seen && atomic_load(&running) < t->workers;
+  const struct timespec time = {.tv_nsec = 1000 * (alone ? NAP_SHORT : NAP_LONG)};
+  nanosleep(&time, NULL);
+  if (atomic_load(&t->looks) == looks) look(false);
+  *seen = looks;
 }
 
 /* With nothing under way, wait until a message is posted.  False: there will be no more. */
@@ -130,10 +135,10 @@ static bool wait_for_message(ts_transfers *t)
 {
   pthread_mutex_lock(&t->lock);
   t->waits = true;
-  while (t->under_way == 0 && !t->stop)
+  while (atomic_load(&t->under_way) == 0 && !t->stop)
     pthread_cond_wait(&t->call, &t->lock);
   t->waits = false;
-  const bool more = t->under_way > 0;
+  const bool more = atomic_load(&t->under_way) > 0;
   pthread_mutex_unlock(&t->lock);
   return more;
 }
@@ -141,11 +146,10 @@ static bool wait_for_message(ts_transfers *t)
 static void *serve(void *transfers)
 {
   ts_transfers *t = transfers;
+  unsigned seen = 0;
   prctl(PR_SET_TIMERSLACK, 1000UL); /* ns; 50 us otherwise */
-  while (wait_for_message(t)) {
-    look(t);
-    nap(t);
-  }
+  while (wait_for_message(t))
+    look_after_nap(t, &seen);
   return NULL;
 }
 
@@ -153,18 +157,12 @@ static void *serve(void *transfers)
 
 static void start_lock(ts_transfers *t)
 {
-  pthread_condattr_t clock;
-  pthread_condattr_init(&clock);
-  pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-  pthread_cond_init(&t->call, &clock);
-  pthread_condattr_destroy(&clock);
+  pthread_cond_init(&t->call, NULL);
   pthread_mutex_init(&t->lock, NULL);
-  pthread_mutex_init(&t->looking, NULL);
 }
 
 static void end_lock(ts_transfers *t)
 {
-  pthread_mutex_destroy(&t->looking);
   pthread_mutex_destroy(&t->lock);
   pthread_cond_destroy(&t->call);
 }
@@ -177,14 +175,17 @@ static int start_thread(ts_transfers *t)
     end_lock(t);
     return tsi_fail(TS_ERR_MEMORY, "no thread for transfers: %s", strerror(failed));
   }
+  t->hook =
+      starpu_idle_hook_register(look_while_idle, NULL); /* -1: then the thread does it alone */
   pthread_setname_np(t->thread, "transfers");
-  atomic_store(&current, t);
+  set_current(t);
   return 0;
 }
 
 static void stop_thread(ts_transfers *t)
 {
-  atomic_store(&current, NULL);
+  set_current(NULL);
+  if (t->hook >= 0) starpu_idle_hook_deregister(t->hook);
   pthread_mutex_lock(&t->lock);
   t->stop = true;
   pthread_cond_signal(&t->call);
@@ -315,7 +316,7 @@ static void start(void *message)
   pthread_mutex_lock(&t->lock);
   m->next = t->fresh;
   t->fresh = m;
-  t->under_way++;
+  atomic_fetch_add(&t->under_way, 1);
   if (t->waits) pthread_cond_signal(&t->call);
   pthread_mutex_unlock(&t->lock);
 }

@@ -5,8 +5,8 @@
  *
  * Two transports do the same:
  *  - `direct`: a persistent request of MPI.  The worker that ends the last task before a send
- * starts it, and workers look between tasks for what has arrived; one more thread does when they
- * wait.
+ * starts it, and workers look for what has arrived, between tasks and while they have none; one
+ * more thread does during long tasks.
  *  - `starpu`: StarPU-MPI (starpu_mpi_isend_detached and its kin).  It sends an envelope ahead of
  *    every message, and its thread holds the lock that a worker needs for posting while it asks MPI
  *    for envelopes; on cores that the thread shares with workers this costs milliseconds a step

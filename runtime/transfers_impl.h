@@ -5,6 +5,7 @@
 #define TS_TRANSFERS_IMPL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "runtime/transfers.h"
 
@@ -24,15 +25,17 @@ struct ts_transfers {
   int messages, capacity; /* made; that the arrays have room for */
   pthread_t thread;
 
-  pthread_mutex_t lock; /* of these six */
+  int hook;             /* StarPU's number of what idle workers do */
+  atomic_uint looks;    /* by workers */
+  atomic_int under_way; /* posted and not done; changed under the lock */
+
+  pthread_mutex_t lock; /* of these four */
   pthread_cond_t call;  /* for the thread */
   ts_message *fresh;    /* posted since the last look */
-  int under_way;        /* posted and not done */
-  bool waits, naps;     /* the thread, for a message to be posted; between looks */
+  bool waits;           /* the thread, for a message to be posted */
   bool stop;
 
-  pthread_mutex_t looking; /* of what is looked for */
-  int active;
+  int active;           /* of those that are looked for */
   MPI_Request *request; /* [active] */
   ts_message **message; /* [active] */
   int *index;           /* [capacity] scratch */
