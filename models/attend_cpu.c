@@ -76,6 +76,17 @@ static TS_INLINE void weigh(int H, int count, real *part, const real *TS_RESTRIC
   }
 }
 
+/* values [n] *= scale [H], n a multiple of H. */
+static TS_INLINE void scale_heads(int H, int n, const real *TS_RESTRICT scale, real *values)
+{
+  for (int x = 0; x < n; x += H) {
+    real *TS_RESTRICT v = values + x;
+    TS_SIMD
+    for (int h = 0; h < H; h++)
+      v[h] *= scale[h];
+  }
+}
+
 /* The remote half begins with what the local half left: `top` becomes the larger of both, and sum
  * [H] and the values [rows,C] are scaled to it. */
 static TS_INLINE void merge(const ts_shape *s, int rows, const real *TS_RESTRICT local,
@@ -89,12 +100,7 @@ static TS_INLINE void merge(const ts_shape *s, int rows, const real *TS_RESTRICT
     scale[h] = real_exp(local[h] - top[h]);
     sum[h] *= scale[h];
   }
-  for (int x = 0; x < rows * C; x += H) {
-    real *TS_RESTRICT v = values + x;
-    TS_SIMD
-    for (int h = 0; h < H; h++)
-      v[h] *= scale[h];
-  }
+  scale_heads(H, rows * C, scale, values);
 }
 
 static TS_INLINE void attend(const ts_shape *s, const ts_layer *w, const ts_edge_block *b,
@@ -145,9 +151,7 @@ static TS_INLINE void attend(const ts_shape *s, const ts_layer *w, const ts_edge
       }
     }
     queue_flush(&queue);
-    if (half == TS_HALF_REMOTE)
-      for (int x = 0; x < rows * C; x++)
-        sum[x] *= inverse[x % H];
+    if (half == TS_HALF_REMOTE) scale_heads(H, rows * C, inverse, sum);
     scatter(rows, C, stride, sum, to);
   }
   clear_padding(rows, A, b->n, C, aggregate);

@@ -157,12 +157,17 @@ static TS_INLINE int list_senders(const ts_shape *s, const ts_edge_block *b, ts_
   const int first = half == TS_HALF_REMOTE ? b->local : 0;
   const int last = half == TS_HALF_LOCAL ? b->local : TS_SLOT_BLOCKS;
   int count = 0;
-  for (int e = b->row[a]; e < b->row[a + 1]; e++) {
+  for (int e = b->row[a]; e < b->row[a + 1];
+       e++) { /* which are kept is hard to foresee: no branch */
     const int block = b->sender[e] >> TS_SLOT_BITS;
-    if (!b->active[e] || block < first || block >= last) continue;
+    list[count].edge = e;
+    count += (b->active[e] != 0) & (block >= first) & (block < last);
+  }
+  for (int i = 0; i < count; i++) {
+    const int e = list[i].edge, block = b->sender[e] >> TS_SLOT_BITS;
     const size_t row = (size_t)(b->sender[e] & (TS_SLOT_ROWS - 1)), rows = (size_t)b->rows[block];
     const real *k = kv[block];
-    list[count++] = (sender){e, k + row * Hd, k + rows * Hd + row * C, rows * C};
+    list[i] = (sender){e, k + row * Hd, k + rows * Hd + row * C, rows * C};
   }
   return count;
 }
