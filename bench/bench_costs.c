@@ -2,16 +2,19 @@
  *
  * mpirun -n 2 bench_costs FILE [ROUNDS]: what `tessera plan --costs FILE` wants to know, from the
  * example's salt water (632 atoms, or $TS_BENCH_STRUCTURE) with its 32-channel model in float, one
- * worker.  Rank 0 computes the system alone while rank 1 waits; then both share it, which tells
- * what packing costs.  Times of tasks come from the phases of a step, medians of rounds; what a
- * worker is idle alone is counted as the cost of a step.
+ * worker.  First each rank computes the system by itself, both at once, because cores share caches
+ * and memory in a run too; then they share it, which tells what a halo costs: packing, and that an
+ * atom's sum has two halves.  Times of tasks come from the phases of a step, medians of rounds;
+ * what a worker is idle by itself is counted as the cost of a step.
  *
  * Messages are measured as a step sends them, as handles of a recorded program: one handle to and
  * fro for the latency, a large one for the bandwidth, many at once for the handling of one. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/median.h"
 #include "md/report.h"
 #include "md/xyz.h"
 #include "models/tensors.h"
@@ -23,19 +26,11 @@
 
 enum { MOST = 101, NEVER = 1000000, HOPS = 32, MANY = 64, LARGE = 1 << 20 };
 
-/* Least over rounds. */
+/* Medians over rounds. */
 typedef struct timing {
   double phase[TS_PHASE_COUNT]; /* [s] busy in an evaluation */
   double idle, rebuild;         /* [s] */
 } timing;
-
-static double least(const double *x, int n)
-{
-  double least = x[0];
-  for (int i = 1; i < n; i++)
-    least = x[i] < least ? x[i] : least;
-  return least;
-}
 
 static ts_model *load_model(void)
 {
@@ -105,9 +100,9 @@ static timing measure(const ts_model *model, const ts_ranks *among, int rounds,
   ts_step_destroy(&step);
   ts_system_destroy(&system);
   for (int p = 0; p < TS_PHASE_COUNT; p++)
-    out.phase[p] = least(phase[p], rounds);
-  out.idle = least(idle, rounds);
-  out.rebuild = least(rebuild, rounds);
+    out.phase[p] = bench_median(phase[p], rounds);
+  out.idle = bench_median(idle, rounds);
+  out.rebuild = bench_median(rebuild, rounds);
   return out;
 }
 
@@ -145,22 +140,37 @@ static double exchange(int handles, int hops, size_t bytes, int rounds)
   for (int h = 0; h < handles; h++)
     starpu_data_unregister_no_coherency(handle[h]);
   free(data);
-  return least(seconds, rounds);
+  return bench_median(seconds, rounds);
 }
 
 /* ---- all of it ---- */
+
+static double edge_uses(const ts_model *model, const ts_step_stats *stats)
+{
+  double uses = 0;
+  for (int k = 0; k < model->desc.nstages; k++)
+    uses += (double)stats->candidates[k] * model->desc.stage[k].nlayers;
+  return uses;
+}
+
+/* Attention, both ways. */
+static double attention(const timing *t)
+{
+  const double *p = t->phase;
+  return p[TS_PHASE_ATTEND] + p[TS_PHASE_ATTEND_REMOTE] + p[TS_PHASE_ATTEND_BACK] +
+         p[TS_PHASE_SEND_BACK];
+}
 
 static void save(const char *path, const ts_model *model, ts_lidx atoms, const timing *one,
                  const ts_step_stats *alone, double row, double message)
 {
   const double layers = ts_model_layers(model), n = atoms;
   const double *p = one->phase;
-  double edges = 0, uses = 0;
+  const double uses = edge_uses(model, alone);
+  double edges = 0;
   ts_json_writer *w;
-  for (int k = 0; k < model->desc.nstages; k++) {
+  for (int k = 0; k < model->desc.nstages; k++)
     edges += (double)alone->candidates[k];
-    uses += (double)alone->candidates[k] * model->desc.stage[k].nlayers;
-  }
   must(ts_json_writer_create(&w));
   ts_json_put_string(w, "note", "seconds of one worker, by bench/bench_costs");
   ts_json_put_number(w, "atom_s",
@@ -204,26 +214,25 @@ int main(int argc, char **argv)
   if (ranks.size != 2) must(tsi_fail(TS_ERR_ARG, "%d ranks; expected 2", ranks.size));
   ts_model *model = load_model();
   ts_step_stats alone = {0}, both = {0};
-  timing one = {.idle = 0};
-  ts_gidx atoms = 0;
-  if (ranks.first == 0) {
-    ts_system *system;
-    ts_step *step = begin(model, NULL, NEVER, &system);
-    atoms = system->natoms;
-    ts_step_destroy(&step);
-    ts_system_destroy(&system);
-    one = measure(model, NULL, rounds, &alone);
-  }
+  ts_system *system;
+  ts_step *step = begin(model, NULL, NEVER, &system);
+  const ts_lidx atoms = system->n;
+  ts_step_destroy(&step);
+  ts_system_destroy(&system);
+  MPI_Barrier(ranks.comm);
+  const timing one = measure(model, NULL, rounds, &alone);
   MPI_Barrier(ranks.comm);
   const timing two = measure(model, &ranks, rounds, &both);
-  const double row =
-      (two.phase[TS_PHASE_PACK] + two.phase[TS_PHASE_RETURN]) / rows_of(model, &both);
+  const double halves =
+      attention(&two) - attention(&one) * edge_uses(model, &both) / edge_uses(model, &alone);
+  const double row = (two.phase[TS_PHASE_PACK] + two.phase[TS_PHASE_RETURN] + fmax(halves, 0)) /
+                     rows_of(model, &both);
   const double latency = exchange(1, HOPS, 1024, rounds) / HOPS;
   const double many = exchange(MANY, 2, 1024, rounds) / 2;
   const double large = exchange(1, 8, LARGE, rounds) / 8;
   const double message = many > latency ? (many - latency) / (2 * MANY) : 0;
   if (ranks.first == 0) {
-    save(argv[1], model, (ts_lidx)atoms, &one, &alone, row, message);
+    save(argv[1], model, atoms, &one, &alone, row, message);
     printf("--latency-us %.1f --bandwidth-GBps %.3f\n", 1e6 * latency,
            1e-9 * LARGE / (large > latency ? large - latency : large));
   }
