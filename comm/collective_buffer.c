@@ -288,9 +288,45 @@ void ts_cbuffer_advance(ts_cbuffer *b)
   b->count.rounds++;
 }
 
+/* A short round of two ranks in mode ll, where ten instructions are a per cent of the time: what
+ * the general one does, without loops over peers. */
+static int short_round(ts_cbuffer *b, tsi_combine *combine, const ts_word *own, ts_word *out,
+                       size_t n)
+{
+  const int peer = 1 - b->rank;
+  const uint64_t epoch = b->epoch;
+  const size_t bytes = n * sizeof(tsi_slot);
+  tsi_cpeer *const p = &b->peers[peer];
+  tsi_slot *const to = p->outward[epoch & 1];
+  const tsi_slot *const from = p->inward[epoch & 1];
+  ts_word theirs[TSI_SHORT];
+  unsigned looks = 0, spins = 0;
+  if (p->known + 2 < epoch) TS_TRY(await_room(b, peer));
+  for (size_t i = 0; i < n; i++)
+    tsi_slot_put(&to[i], own[i], epoch, TSI_CWIDTH_PAIR);
+  tsi_hint_give(to, bytes);
+  for (size_t i = 0; i < n; i++)
+    while (!tsi_slot_get(&from[i], epoch, &theirs[i], TSI_CWIDTH_PAIR))
+      if (++looks % TSI_LOOKS == 0) TS_TRY(idle(b, peer, &spins));
+  tsi_hint_own(p->outward[(epoch + 1) & 1], bytes);
+  if (b->rank == 0)
+    combine(out, own, theirs, n);
+  else
+    combine(out, theirs, own, n);
+  p->known = epoch - 1;
+  atomic_store_explicit(&header(b)->rank[b->rank].done, epoch, memory_order_release);
+  b->epoch = epoch + 1;
+  b->count.bytes += bytes;
+  b->count.rounds++;
+  return 0;
+}
+
 int ts_cbuffer_round(ts_cbuffer *b, tsi_combine *combine, const ts_word *own, ts_word *out,
                      size_t n)
 {
+  if (b->size == 2 && n > 0 && n <= TSI_SHORT && b->mode == TS_CMODE_LL &&
+      b->width != TSI_CWIDTH_WORD)
+    return short_round(b, combine, own, out, n);
   TS_TRY(send_all(b, own, n));
   TS_TRY(reduce_all(b, combine, own, out, n));
   ts_cbuffer_advance(b);

@@ -39,6 +39,7 @@ typedef enum tsi_cwidth {
 enum {
   TSI_LINE = 128,
   TSI_BLOCK = 256, /* words combined at a time */
+  TSI_SHORT = 8,   /* words of a message that is short */
   TSI_LOOKS = 32   /* looks at a slot, in a loop as tight as can be, before anything else */
 };
 

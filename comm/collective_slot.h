@@ -93,8 +93,9 @@ static inline bool tsi_slot_get(const tsi_slot *s, uint64_t epoch, ts_word *word
   if (width != TSI_CWIDTH_WORD) {
     const __m128i pair = *(const volatile __m128i *)s;
     atomic_signal_fence(memory_order_acquire);
+    if ((uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(pair, pair)) != epoch) return false;
     *word = (uint64_t)_mm_cvtsi128_si64(pair);
-    return (uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(pair, pair)) == epoch;
+    return true;
   }
 #endif
   (void)width;
