@@ -288,26 +288,36 @@ void ts_cbuffer_advance(ts_cbuffer *b)
   b->count.rounds++;
 }
 
-/* A short round of two ranks in mode ll, where ten instructions are a per cent of the time: what
- * the general one does, without loops over peers. */
-static int short_round(ts_cbuffer *b, tsi_combine *combine, const ts_word *own, ts_word *out,
-                       size_t n)
+/* What a line or a few need between two ranks, where ten instructions are a per cent of the time:
+ * the same as in general, without loops over peers and pieces.  The mode is a literal. */
+__attribute__((always_inline)) static inline int short_round(ts_cbuffer *b, ts_cmode mode,
+                                                             tsi_combine *combine,
+                                                             const ts_word *own, ts_word *out,
+                                                             size_t n)
 {
   const int peer = 1 - b->rank;
   const uint64_t epoch = b->epoch;
-  const size_t bytes = n * sizeof(tsi_slot);
+  const size_t bytes = n * slot_bytes(mode);
   tsi_cpeer *const p = &b->peers[peer];
-  tsi_slot *const to = p->outward[epoch & 1];
-  const tsi_slot *const from = p->inward[epoch & 1];
-  ts_word theirs[TSI_SHORT];
+  void *const to = p->outward[epoch & 1], *const from = p->inward[epoch & 1];
+  tsi_slot *const slot = to, *const arrived = from;
+  tsi_plain *const word = from;
+  ts_word theirs[RUSH];
   unsigned looks = 0, spins = 0;
   if (p->known + 2 < epoch) TS_TRY(await_room(b, peer));
-  for (size_t i = 0; i < n; i++)
-    tsi_slot_put(&to[i], own[i], epoch, TSI_CWIDTH_PAIR);
+  if (mode == TS_CMODE_SENTINEL && tsi_plain_put(to, own, n, b->width) < n)
+    return tsi_cwait_fail(header(b), &b->wait, TSI_CFAILURE_SENTINEL, b->rank);
+  for (size_t i = 0; mode == TS_CMODE_LL && i < n; i++)
+    tsi_slot_put(&slot[i], own[i], epoch, TSI_CWIDTH_PAIR);
   tsi_hint_give(to, bytes);
-  for (size_t i = 0; i < n; i++)
-    while (!tsi_slot_get(&from[i], epoch, &theirs[i], TSI_CWIDTH_PAIR))
+  for (size_t i = 0; mode == TS_CMODE_LL && i < n; i++)
+    while (!tsi_slot_get(&arrived[i], epoch, &theirs[i], TSI_CWIDTH_PAIR))
       if (++looks % TSI_LOOKS == 0) TS_TRY(idle(b, peer, &spins));
+  if (mode == TS_CMODE_SENTINEL) {
+    for (size_t i = 0; (i += tsi_plain_get(word + i, theirs + i, n - i, b->width)) < n;)
+      if (++looks % TSI_LOOKS == 0) TS_TRY(idle(b, peer, &spins));
+    tsi_plain_reset(word, n, b->width);
+  }
   tsi_hint_own(p->outward[(epoch + 1) & 1], bytes);
   if (b->rank == 0)
     combine(out, own, theirs, n);
@@ -324,9 +334,11 @@ static int short_round(ts_cbuffer *b, tsi_combine *combine, const ts_word *own, 
 int ts_cbuffer_round(ts_cbuffer *b, tsi_combine *combine, const ts_word *own, ts_word *out,
                      size_t n)
 {
-  if (b->size == 2 && n > 0 && n <= TSI_SHORT && b->mode == TS_CMODE_LL &&
+  if (b->size == 2 && n > 0 && b->mode == TS_CMODE_SENTINEL && n <= RUSH)
+    return short_round(b, TS_CMODE_SENTINEL, combine, own, out, n);
+  if (b->size == 2 && n > 0 && b->mode == TS_CMODE_LL && n <= TSI_SHORT &&
       b->width != TSI_CWIDTH_WORD)
-    return short_round(b, combine, own, out, n);
+    return short_round(b, TS_CMODE_LL, combine, own, out, n);
   TS_TRY(send_all(b, own, n));
   TS_TRY(reduce_all(b, combine, own, out, n));
   ts_cbuffer_advance(b);
