@@ -9,7 +9,7 @@
  * first submission: they are found once, from the access modes, by the rule that StarPU itself
  * applies (a reader waits for the last writer, a writer for the readers since, or for the last
  * writer), and the handles are kept on the task for the transfers between memory nodes.  On two
- * workers an empty task of a typical step then costs about 2.5 us instead of 4.6 (bench_program).
+ * workers an empty task of a typical step then costs about 2 us instead of 3.5 (bench_program).
  * (Tasks that resubmit themselves, StarPU's `regenerate`, cost the same, and never count as
  * finished for anyone who waits.)
  *
