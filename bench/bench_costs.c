@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/example_model.h"
 #include "bench/median.h"
 #include "md/report.h"
 #include "md/xyz.h"
-#include "models/tensors.h"
 #include "runtime/error.h"
 #include "runtime/json_write.h"
 #include "runtime/memory.h"
@@ -31,21 +31,6 @@ typedef struct timing {
   double phase[TS_PHASE_COUNT]; /* [s] busy in an evaluation */
   double idle, rebuild;         /* [s] */
 } timing;
-
-static ts_model *load_model(void)
-{
-  static const int species[] = {1, 8, 17, 19};
-  const ts_model_params params = {
-      .matrix = "auto", .isa = "auto", .nspecies = 4, .species = species};
-  ts_model_desc desc;
-  ts_weights *weights;
-  ts_model *model;
-  must(ts_model_load(TS_SOURCE_TREE "/examples/salt-water/salt-water-small.safetensors", false,
-                     &desc, &weights));
-  must(ts_model_create(&desc, weights, &params, &model));
-  ts_weights_destroy(&weights);
-  return model;
-}
 
 static ts_step *begin(const ts_model *model, const ts_ranks *among, int64_t rebuild,
                       ts_system **system)
@@ -212,7 +197,7 @@ int main(int argc, char **argv)
   }
   start();
   if (ranks.size != 2) must(tsi_fail(TS_ERR_ARG, "%d ranks; expected 2", ranks.size));
-  ts_model *model = load_model();
+  ts_model *model = bench_example_model();
   ts_step_stats alone = {0}, both = {0};
   ts_system *system;
   ts_step *step = begin(model, NULL, NEVER, &system);

@@ -18,11 +18,11 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "bench/example_model.h"
 #include "bench/median.h"
 #include "md/report.h"
 #include "md/velocities.h"
 #include "md/xyz.h"
-#include "models/tensors.h"
 #include "runtime/error.h"
 #include "tests/case.h"
 #include "tests/ranks_start.h"
@@ -126,21 +126,6 @@ static ts_system *slice(const ts_system *whole)
     memcpy(s->v[i], whole->v[first + i], sizeof s->v[i]);
   }
   return s;
-}
-
-static ts_model *load_model(void)
-{
-  static const int species[] = {1, 8, 17, 19};
-  const ts_model_params params = {
-      .matrix = "auto", .isa = "auto", .nspecies = 4, .species = species};
-  ts_model_desc desc;
-  ts_weights *weights;
-  ts_model *model;
-  must(ts_model_load(TS_SOURCE_TREE "/examples/salt-water/salt-water-small.safetensors", false,
-                     &desc, &weights));
-  must(ts_model_create(&desc, weights, &params, &model));
-  ts_weights_destroy(&weights);
-  return model;
 }
 
 /* ---- a simulation and what its steps cost */
@@ -405,7 +390,7 @@ int main(int argc, char **argv)
     return 1;
   }
   start();
-  ts_model *model = load_model();
+  ts_model *model = bench_example_model();
   if (sized) size(model, count, atoi(argv[3]));
   if (strcmp(mode, "cache") == 0) cache(model, count);
   if (strcmp(mode, "overlap") == 0) overlap(model, count);
