@@ -39,8 +39,10 @@ libtessera_la_SOURCES += comm/world.h
 # Collectives among GPUs: beside the library, as nothing in it uses them yet.
 EXTRA_DIST += comm/collective_gpu.cu
 EXTRA_DIST += comm/collective_gpu.h
+EXTRA_DIST += comm/collective_gpu_kernels.h
 CLEANFILES += comm/collective_gpu.o
 NVCCFLAGS = -O2 -std=c++17 -Xcompiler -fPIC
-comm/collective_gpu.o: comm/collective_gpu.cu comm/collective_gpu.h comm/collective_op.h
+comm/collective_gpu.o: comm/collective_gpu.cu comm/collective_gpu_kernels.h comm/collective_gpu.h \
+  comm/collective_op.h
 	@$(MKDIR_P) comm
 	$(NVCC) $(NVCCFLAGS) -I$(top_srcdir) -c -o $@ $(srcdir)/comm/collective_gpu.cu
