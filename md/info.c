@@ -26,16 +26,20 @@ static void print_list(const char *list)
 
 static void print_matrix_modes(void)
 {
-  static const char *const name[] = {"packed", "cblas"};
+  static const char *const name[] = {"packed", "cblas", "amx3", "amx2", "amx"};
   printf("matrix modes (largest error against double, relative)\n");
-  for (int i = 0; i < 2; ++i) {
-    double error[2];
-    for (int k = 0; k < 2; ++k) {
-      const ts_matrix_ops *ops;
-      ts_matrix_ops_find(name[i], ts_kernels_find(k == 1, "auto")->packed, &ops);
-      error[k] = ts_matrix_error(ops, k == 1);
-    }
-    printf("  %-8s float %.1e, double %.1e\n", name[i], error[0], error[1]);
+  for (int i = 0; i < 5; ++i) {
+    const ts_matrix_ops *single, *dual;
+    const int found =
+        ts_matrix_ops_find(name[i], false, ts_kernels_find(false, "auto")->packed, &single);
+    printf("  %-8s ", name[i]);
+    if (found)
+      printf("none: %s\n", ts_error_message());
+    else if (ts_matrix_ops_find(name[i], true, ts_kernels_find(true, "auto")->packed, &dual))
+      printf("float %.1e\n", ts_matrix_error(single, false));
+    else
+      printf("float %.1e, double %.1e\n", ts_matrix_error(single, false),
+             ts_matrix_error(dual, true));
   }
 }
 

@@ -54,7 +54,7 @@ static const tsi_job_word precisions[] = {
     {"float", TS_PRECISION_FLOAT, false}, {"double", TS_PRECISION_DOUBLE, false}, {0}};
 static const tsi_job_word matrices[] = {
     {"auto", 0, false}, {"packed", 0, false}, {"cblas", 0, false},
-    {"amx", -1, true},  {"amx2", -1, true},   {"amx3", -1, true},
+    {"amx", 0, false},  {"amx2", 0, false},   {"amx3", 0, false},
     {"fp32", -1, true}, {"tf32", -1, true},   {0}};
 static const tsi_job_word trajectories[] = {{".h5", TS_TRAJECTORY_H5MD, false},
                                             {".h5md", TS_TRAJECTORY_H5MD, false},

@@ -52,6 +52,8 @@ models_libkernel_d_v4_la_CPPFLAGS = $(AM_CPPFLAGS) -DTS_KERNEL_DOUBLE=1 -DTS_KER
 models_libkernel_d_v4_la_CFLAGS = $(AM_CFLAGS) $(TS_KERNEL_CFLAGS) $(TS_KERNEL_V4_CFLAGS)
 
 # Weight files and descriptions.
+libtessera_la_SOURCES += models/amx.c
+libtessera_la_SOURCES += models/amx.h
 libtessera_la_SOURCES += models/clebsch.c
 libtessera_la_SOURCES += models/clebsch.h
 libtessera_la_SOURCES += models/description.c

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "models/amx.h"
+#include "models/kernels.h"
 #include "runtime/error.h"
 #include "runtime/memory.h"
 
@@ -54,16 +56,37 @@ static void cblas_backward(const ts_matrix *m, int rows, const void *dy, int ldd
 static const ts_matrix_ops cblas_ops = {
     .name = "cblas", .pack = cblas_pack, .forward = cblas_forward, .backward = cblas_backward};
 
-int ts_matrix_ops_find(const char *name, const ts_matrix_ops *packed, const ts_matrix_ops **out)
+/* amx, amx2 or amx3: bf16 numbers that a float is split into; 0: none of them. */
+static int parts_of(const char *name)
 {
+  if (strncmp(name, "amx", 3)) return 0;
+  return !name[3] ? 1 : (name[3] == '2' || name[3] == '3') && !name[4] ? name[3] - '0' : 0;
+}
+
+int ts_matrix_ops_find(const char *name, bool is_double, const ts_matrix_ops *packed,
+                       const ts_matrix_ops **out)
+{
+  const int parts = parts_of(name);
   *out = NULL;
-  if (!strcmp(name, "auto") || !strcmp(name, packed->name))
-    *out = packed;
-  else if (!strcmp(name, cblas_ops.name))
-    *out = &cblas_ops;
+  if (!strcmp(name, "auto") && !is_double && packed == ts_kernels_find(false, "auto")->packed)
+    *out = ts_amx_ops(3); /* of the best kernels, not of those that stand for older processors */
+  if (!*out && (!strcmp(name, "auto") || !strcmp(name, packed->name))) *out = packed;
+  if (!strcmp(name, cblas_ops.name)) *out = &cblas_ops;
+  if (parts && is_double)
+    return tsi_fail(TS_ERR_INPUT, "matrix back end \"%s\" computes in float only", name);
+  if (parts) {
+    *out = ts_amx_ops(parts);
+    if (!*out)
+      return tsi_fail(TS_ERR_UNSUPPORTED,
+                      "matrix back end \"%s\" needs bf16 tiles (AMX), which this processor or "
+                      "system does not offer; expected auto, packed or cblas",
+                      name);
+  }
   if (*out) return 0;
   return tsi_fail(TS_ERR_INPUT,
-                  "matrix back end \"%s\" is not known; expected auto, packed or cblas", name);
+                  "matrix back end \"%s\" is not known; expected auto, packed, cblas, amx, amx2 or "
+                  "amx3",
+                  name);
 }
 
 int ts_matrix_create(const ts_matrix_ops *ops, bool is_double, int in, int out, const double *w,

@@ -2,8 +2,8 @@
  *
  * The matrix engine: row blocks of activations against constant weights.  A weight is packed once
  * at load into whatever form its back end likes; kernels only ask for x W and dy W^T.  Back ends
- * are tables of functions: `packed` (ours, one per instruction set, models/packed_cpu.c) and
- * `cblas`; others (bf16 tiles, GPUs) slot in beside them. */
+ * are tables of functions: `packed` (ours, one per instruction set, models/packed_cpu.c), `amx3`
+ * and its kin (bf16 tiles, models/amx.c) and `cblas`; others (GPUs) slot in beside them. */
 #ifndef TS_MATRIX_H
 #define TS_MATRIX_H
 
@@ -32,10 +32,11 @@ struct ts_matrix {
   size_t bytes; /**< of packed */
 };
 
-/** Find a back end: "auto" (packed) or a name.
+/** Find a back end: "auto" (amx3 in float where there are bf16 tiles, else packed) or a name.
  * \param [in] packed  The packed back end of the kernels in use.
- * \return 0, or TS_ERR_INPUT listing the names. */
-int ts_matrix_ops_find(const char *name, const ts_matrix_ops *packed, const ts_matrix_ops **out);
+ * \return 0; TS_ERR_INPUT listing the names; TS_ERR_UNSUPPORTED: not on this machine. */
+int ts_matrix_ops_find(const char *name, bool is_double, const ts_matrix_ops *packed,
+                       const ts_matrix_ops **out);
 
 /** Pack w [in,out] double.  Not collective; copied. */
 int ts_matrix_create(const ts_matrix_ops *ops, bool is_double, int in, int out, const double *w,

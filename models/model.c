@@ -395,7 +395,8 @@ int ts_model_create(const ts_model_desc *desc, const ts_weights *weights,
     p.status = tsi_fail(TS_ERR_UNSUPPORTED,
                         "kernels for \"%s\" cannot run on this CPU; expected auto or a lower level",
                         params->isa);
-  if (!p.status) p.status = ts_matrix_ops_find(params->matrix, m->kernels->packed, &m->matrix);
+  if (!p.status)
+    p.status = ts_matrix_ops_find(params->matrix, m->is_double, m->kernels->packed, &m->matrix);
   const void *system = NULL;
   if (!p.status && params->has_charge)
     system = system_vector(&p, params->charge, params->multiplicity);

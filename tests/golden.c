@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "runtime/memory.h"
+#include "models/amx.h"
 #include "tests/case.h"
 
 static const char *const all[] = {"cutoff-edge",
@@ -89,10 +90,11 @@ static errors compare(const golden_case *c, const ts_step *step)
 }
 
 /* 1 if the file fails. */
-static int check(const char *name, bool split, bool is_double, const char *isa)
+static int check(const char *name, bool split, bool is_double, const char *matrix, const char *isa)
 {
   golden_case c = case_read(name);
-  ts_model *model = (split ? case_model_split : case_model_isa)(&c, is_double, isa);
+  ts_model *model =
+      split ? case_model_split(&c, is_double, isa) : case_model_on(&c, is_double, matrix, isa);
   const ts_step_params params = case_params(model, 0.5);
   ts_step *step;
   ts_partial total;
@@ -101,9 +103,10 @@ static int check(const char *name, bool split, bool is_double, const char *isa)
   const errors e = compare(&c, step);
   const bool ok =
       is_double ? e.energy <= 1e-10 && e.force <= 1e-9 : e.atoms <= 2e-6 && e.force <= 1e-4;
-  printf("%-24s %-6s %-4s energy %8.1e  atoms %8.1e  force %8.1e  %-6s %8.1e  %s\n", c.name,
-         is_double ? "double" : "float", model->kernels->isa, e.energy, e.atoms, e.force,
-         model->embed.split ? "split" : "table", model->radial_error, ok ? "ok" : "FAILED");
+  printf("%-24s %-6s %-4s %-6s energy %8.1e  atoms %8.1e  force %8.1e  %-6s %8.1e  %s\n", c.name,
+         is_double ? "double" : "float", model->kernels->isa, model->matrix->name, e.energy,
+         e.atoms, e.force, model->embed.split ? "split" : "table", model->radial_error,
+         ok ? "ok" : "FAILED");
   ts_step_destroy(&step);
   ts_model_destroy(&model);
   case_release(&c);
@@ -122,9 +125,13 @@ int main(int argc, char **argv)
     const char *name = argc > 1 ? argv[i + 1] : split ? all_split[i - tables] : all[i];
     for (int k = 0; k < (widest ? 1 : 3); k++) {
       if (!ts_kernels_find(true, isas[k])) continue;
-      failed += check(name, split, true, isas[k]) + check(name, split, false, isas[k]);
+      failed += check(name, split, true, "packed", isas[k]) +
+                check(name, split, false, "packed", isas[k]);
       checks += 2;
     }
+    if (split || !ts_amx_ops(3)) continue; /* a split one has had what is automatic */
+    failed += check(name, false, false, "amx3", "auto");
+    checks++;
   }
   ts_engine_destroy(&engine);
   printf("%d of %d failed\n", failed, checks);

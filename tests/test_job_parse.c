@@ -170,7 +170,7 @@ static void test_execution(void **state)
   assert_false(job.execution.replay);
   assert_string_equal(job.execution.scheduler, "eager");
   not_yet("\"task\": \"relax\"", "task: \"relax\" is not supported");
-  not_yet("\"execution\": {\"matrix\": \"amx3\"}", "not supported");
+  not_yet("\"execution\": {\"matrix\": \"tf32\"}", "not supported");
   not_yet("\"trace\": {\"enabled\": false}", "trace is not supported in this version");
   wrong("\"neighbors\": {\"skin_A\": -0.1}", "neighbors.skin_A");
   wrong("\"neighbors\": {\"rebuild\": 0}", "neighbors.rebuild is 0");

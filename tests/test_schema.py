@@ -56,7 +56,7 @@ CASES = [
     ("partition.sort", "root", True), ("execution.collectives", "ll128", True),
     ("execution.transfers", "starpu-mpi", True), ("execution.transfers", "tcp", False),
     ("execution.collectives", "fast", False), ("partition.slack", -1, False),
-    ("execution.matrix", "amx3", False), ("execution.workers", 3, True),
+    ("execution.matrix", "tf32", False), ("execution.workers", 3, True),
     ("execution.workers", "many", False), ("execution.radial_tolerance", 1e-9, True),
     ("execution.recompute", 1.5, False), ("execution.scheduler", "", False),
     ("output.trajectory.file", "a.xyz", True), ("output.trajectory.file", "a.dcd", False),
