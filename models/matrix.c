@@ -73,20 +73,24 @@ int ts_matrix_ops_find(const char *name, bool is_double, const ts_matrix_ops *pa
   if (!*out && (!strcmp(name, "auto") || !strcmp(name, packed->name))) *out = packed;
   if (!strcmp(name, cblas_ops.name)) *out = &cblas_ops;
   if (parts && is_double)
-    return tsi_fail(TS_ERR_INPUT, "matrix back end \"%s\" computes in float only", name);
+    return tsi_fail(TS_ERR_INPUT,
+                    "execution.matrix \"%s\" computes in float only; expected auto, packed or "
+                    "cblas with precision double",
+                    name);
   if (parts) {
     *out = ts_amx_ops(parts);
     if (!*out)
       return tsi_fail(TS_ERR_UNSUPPORTED,
-                      "matrix back end \"%s\" needs bf16 tiles (AMX), which this processor or "
+                      "execution.matrix \"%s\" needs bf16 tiles (AMX), which this processor or "
                       "system does not offer; expected auto, packed or cblas",
                       name);
   }
   if (*out) return 0;
-  return tsi_fail(TS_ERR_INPUT,
-                  "matrix back end \"%s\" is not known; expected auto, packed, cblas, amx, amx2 or "
-                  "amx3",
-                  name);
+  return tsi_fail(
+      TS_ERR_INPUT,
+      "execution.matrix \"%s\" is not known; expected auto, packed, cblas, amx, amx2 or "
+      "amx3",
+      name);
 }
 
 int ts_matrix_create(const ts_matrix_ops *ops, bool is_double, int in, int out, const double *w,
