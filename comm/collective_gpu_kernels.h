@@ -43,14 +43,14 @@ struct view {
 
 /* ---- memory ---- */
 
-TS_SHARED inline size_t round_up(size_t n, size_t to)
+TS_SHARED inline size_t ceil_of(size_t n, size_t by)
 {
-  return (n + to - 1) / to;
+  return (n + by - 1) / by;
 }
 
 TS_SHARED inline size_t mailbox_bytes(int size)
 {
-  return round_up((size_t)size * 8, 128) * 128;
+  return ceil_of((size_t)size * 8, 128) * 128;
 }
 
 /* Areas 0 and 1 are of mode ll, 2 and 3 of mode sentinel; 4: the lines. */
@@ -63,7 +63,7 @@ TS_SHARED inline size_t area_start(int size, size_t words, size_t area)
 /* Lines of a rank and sub-buffer. */
 TS_SHARED inline size_t own_lines(int size, size_t words)
 {
-  return round_up(round_up(words, LINE_WORDS), (size_t)size);
+  return ceil_of(ceil_of(words, LINE_WORDS), (size_t)size);
 }
 
 TS_SHARED inline size_t window_bytes(int size, size_t words)
@@ -320,7 +320,7 @@ TS_DEVICE inline char *line_of(const view &v, uint32_t turn, size_t i)
 template <typename T, ts_cop op>
 TS_KERNEL void line_shot(view v, uint32_t turn, const T *in, T *out, size_t n)
 {
-  const size_t words = words_of<T>(n), lines = round_up(words, LINE_WORDS);
+  const size_t words = words_of<T>(n), lines = ceil_of(words, LINE_WORDS);
   announce(v);
   for (size_t l = machine::first(); l < lines; l += machine::step()) {
     char *line = line_of(v, turn, l);

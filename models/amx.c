@@ -61,15 +61,14 @@ typedef struct tiled_weight {
   bf16 *forward, *backward;
 } tiled_weight;
 
-static size_t round_up(size_t n, size_t to)
+static size_t ceil_of(size_t n, size_t by)
 {
-  return (n + to - 1) / to;
+  return (n + by - 1) / by;
 }
 
 static size_t tiled_size(int length, int width, int parts)
 {
-  return round_up((size_t)width, BLOCK) * round_up((size_t)length, DEPTH) * (size_t)parts * 2 *
-         TILE;
+  return ceil_of((size_t)width, BLOCK) * ceil_of((size_t)length, DEPTH) * (size_t)parts * 2 * TILE;
 }
 
 static bf16 nearest(float x)
@@ -90,7 +89,7 @@ static float widen(bf16 x)
 /* w [length,width], or its transpose when `across`; beyond: zeros. */
 static void lay_out(bf16 *to, const double *w, int length, int width, int parts, bool across)
 {
-  const size_t depths = round_up((size_t)length, DEPTH);
+  const size_t depths = ceil_of((size_t)length, DEPTH);
   for (size_t column = 0; column < (size_t)width; column++)
     for (size_t k = 0; k < (size_t)length; k++) {
       const size_t block = column / BLOCK * depths + k / DEPTH;
@@ -107,7 +106,7 @@ static void lay_out(bf16 *to, const double *w, int length, int width, int parts,
 
 static int pack(ts_matrix *m, const double *w, int parts)
 {
-  const size_t head = round_up(sizeof(tiled_weight), TS_ALIGN) * TS_ALIGN;
+  const size_t head = ceil_of(sizeof(tiled_weight), TS_ALIGN) * TS_ALIGN;
   const size_t there = tiled_size(m->in, m->out, parts), back = tiled_size(m->out, m->in, parts);
   m->bytes = head + (there + back) * sizeof(bf16);
   TS_TRY(tsi_alloc(m->bytes, 1, &m->packed));
@@ -252,9 +251,9 @@ TARGET static inline __attribute__((always_inline)) void band(int parts, const b
 {
   _Alignas(64) bf16 split[BAND_BYTES / sizeof(bf16)];
   _Alignas(64) float sum[BLOCK * BLOCK];
-  const size_t own = round_up((size_t)length, DEPTH), tiles = (size_t)parts * 2 * TILE;
-  const int blocks = (int)round_up((size_t)rows, BLOCK);
-  const int lines = (int)round_up(tiles * sizeof(bf16) / 64, (size_t)blocks);
+  const size_t own = ceil_of((size_t)length, DEPTH), tiles = (size_t)parts * 2 * TILE;
+  const int blocks = (int)ceil_of((size_t)rows, BLOCK);
+  const int lines = (int)ceil_of(tiles * sizeof(bf16) / 64, (size_t)blocks);
   split_rows(x, ldx, rows, length, parts, split);
   for (int c = 0; c < width; c += BLOCK) {
     const bf16 *columns = weights + ((size_t)(c / BLOCK) * depths + from) * tiles;
@@ -273,11 +272,11 @@ TARGET static inline __attribute__((always_inline)) void multiply(int parts, con
                                                                   const float *x, size_t ldx,
                                                                   float beta, float *y, size_t ldy)
 {
-  const size_t depths = round_up((size_t)length, DEPTH);
+  const size_t depths = ceil_of((size_t)length, DEPTH);
   configure();
   for (int k = 0; k < length; k += MOST_DEPTH) {
     const int own = length - k < MOST_DEPTH ? length - k : MOST_DEPTH;
-    const size_t row = round_up((size_t)own, DEPTH) * DEPTH * (size_t)parts * sizeof(bf16);
+    const size_t row = ceil_of((size_t)own, DEPTH) * DEPTH * (size_t)parts * sizeof(bf16);
     const int most = (int)(BAND_BYTES / row) / BLOCK * BLOCK;
     for (int i = 0; i < rows; i += most)
       band(parts, weights, depths, (size_t)k / DEPTH, own, width, rows - i < most ? rows - i : most,

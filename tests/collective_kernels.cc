@@ -308,7 +308,7 @@ void make(group *g, int size, int threads, uint64_t seed)
   *g = {size, threads, seed, {}, 0, 0};
   const size_t bytes = window_bytes(size, WORDS);
   for (int p = 0; p < size; p++) {
-    g->memory[p] = (char *)std::aligned_alloc(128, round_up(bytes, 128) * 128);
+    g->memory[p] = (char *)std::aligned_alloc(128, ceil_of(bytes, 128) * 128);
     std::memset(g->memory[p], 0, bytes);
     uint64_t *word = (uint64_t *)(void *)g->memory[p];
     const size_t plain = area_start(size, WORDS, 2) / 8, lines = area_start(size, WORDS, 4) / 8;
